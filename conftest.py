@@ -1,0 +1,1 @@
+"""Nothing belongs here: the pytest plugin comes with the package (`pip install -e .`)."""
