@@ -1,0 +1,1 @@
+"""The orchestrator agents a lab runs."""

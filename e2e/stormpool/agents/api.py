@@ -1,0 +1,114 @@
+"""A Nomad agent's HTTP API: paths and JSON, nothing more. Errors say which node was asked what."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from stormpool.errors import MachineError, TimedOut
+
+TIMEOUT = 30.0  # seconds for an answer, beyond what a blocking query itself waits
+
+
+class ApiError(MachineError):
+    """An agent refused a request; `status` is the HTTP status."""
+
+    def __init__(self, node: str, method: str, path: str, status: int, said: str) -> None:
+        super().__init__(f"{node}: {method} {path}: {status}: {said.strip()}")
+        self.status = status
+        self.said = said.strip()
+
+
+class Unreachable(MachineError):
+    """An agent did not answer."""
+
+
+class Api:
+    """One agent's API, reached through a unix socket on this host. Safe to use from several threads."""
+
+    def __init__(self, node: str, socket: str) -> None:
+        self._node = node
+        transport = httpx.HTTPTransport(uds=socket, limits=httpx.Limits(max_connections=64))
+        self._client = httpx.Client(transport=transport, base_url="http://nomad", timeout=TIMEOUT)
+
+    def get(self, path: str, **query: str | int) -> Any:
+        """GET a path, decoded."""
+        return self.call("GET", path, query=query)
+
+    def until(
+        self, path: str, holds: Callable[[Any], bool], *, timeout: float, missing: object = None
+    ) -> Any:
+        """GET a path again whenever it changed, until the answer `holds`, and return that one.
+
+        By blocking queries: the agent answers when there is news. A path that is not there counts as
+        `missing`. `timeout` is in seconds; raises `TimedOut` with the last answer.
+        """
+        deadline = time.monotonic() + timeout
+        index = 0
+        while True:
+            left = deadline - time.monotonic()
+            query = {"index": index, "wait": f"{max(1, round(min(left, 10.0) * 1000))}ms"}
+            try:
+                answer = self._ask("GET", path, None, query)
+                value, index = answer.json(), int(answer.headers.get("X-Nomad-Index", 0))
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                value, index = missing, 0
+            if holds(value):
+                return value
+            if left <= 0:
+                raise TimedOut(
+                    f"{self._node}: {path} not as wanted within {timeout:g} s; last: {str(value)[:400]}"
+                )
+            if index == 0:
+                _pause(0.1)
+
+    def put(self, path: str, body: object = None, **query: str | int) -> Any:
+        """PUT a body to a path."""
+        return self.call("PUT", path, body=body, query=query)
+
+    def delete(self, path: str, **query: str | int) -> Any:
+        """DELETE a path."""
+        return self.call("DELETE", path, query=query)
+
+    def call(
+        self, method: str, path: str, *, body: object = None, query: dict[str, Any] | None = None
+    ) -> Any:
+        """Ask, and decode the answer (None when it is empty).
+
+        Raises `ApiError` when the agent refuses, `Unreachable` when it does not answer.
+        """
+        answer = self._ask(method, path, body, query or {})
+        return answer.json() if answer.content else None
+
+    def _ask(self, method: str, path: str, body: object, query: dict[str, Any]) -> httpx.Response:
+        try:
+            answer = self._client.request(method, f"/v1/{path}", json=body, params=query)
+        except (httpx.TransportError, RuntimeError) as error:  # RuntimeError: closed meanwhile
+            raise Unreachable(f"{self._node}: {method} {path}: {error or type(error).__name__}") from error
+        if answer.status_code >= 400:
+            raise ApiError(self._node, method, path, answer.status_code, answer.text)
+        return answer
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _pause(seconds: float) -> None:
+    """Between two looks at what has no index to wait on."""
+    threading.Event().wait(seconds)

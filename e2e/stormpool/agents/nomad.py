@@ -1,0 +1,171 @@
+"""Nomad agents on the nodes of a lab: their configuration, their start, and the cluster they form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stormpool.agents.api import Api, ApiError, Unreachable
+from stormpool.agents.build import FIXTURES, Agent, cache_home
+from stormpool.errors import MachineError
+from stormpool.lab import Lab, Role
+from stormpool.node import Node, Nodes, Process
+from stormpool.wait import wait_until
+
+HTTP_PORT = 4646
+CONFIG = "/run/nomad/agent.json"
+READY_TIMEOUT = 60.0  # seconds until a cluster has a leader and all its clients; about 2 s on an idle machine
+
+# What a task with its own root directory finds there: enough for a static shell, nothing of the host.
+CHROOT = {"/bin/busybox": "/bin/busybox", "/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group"}
+
+# Where there are no cgroups for the exec driver, consumers run under a driver of the lab's own.
+LAB_DRIVER = """#!/bin/sh
+PYTHONPATH={fixtures} XDG_CACHE_HOME={cache} exec {python} -m lab_driver
+"""
+
+# Fingerprints that only wait for what a lab never has.
+DENYLIST = "env_aws,env_azure,env_gce,env_digitalocean,consul,vault,cni,bridge"
+
+
+def config(lab: Lab, node: Node, servers: list[str]) -> dict[str, Any]:
+    """The configuration of one node's agent."""
+    shared = {
+        "name": node.spec.name,
+        "data_dir": lab.data_dir,
+        "bind_addr": "0.0.0.0",
+        "advertise": dict.fromkeys(("http", "rpc", "serf"), node.address),
+        "log_level": "DEBUG",
+        "disable_update_check": True,
+        "leave_on_interrupt": False,
+        "leave_on_terminate": False,
+        "consul": dict.fromkeys(("auto_advertise", "client_auto_join", "server_auto_join"), False),
+    }
+    role = _server(lab, servers) if node.spec.role is Role.SERVER else _client(servers)
+    return {**shared, **role}
+
+
+def _server(lab: Lab, servers: list[str]) -> dict[str, Any]:
+    return {
+        "server": {
+            "enabled": True,
+            "bootstrap_expect": lab.servers,
+            "raft_multiplier": 1,
+            "server_join": {"retry_join": servers, "retry_interval": "1s"},
+            # Seconds, not the default's half minute: a lost client is declared down within about 7 s.
+            "min_heartbeat_ttl": "2s",
+            "heartbeat_grace": "3s",
+            "failover_heartbeat_ttl": "5s",
+        }
+    }
+
+
+def _client(servers: list[str]) -> dict[str, Any]:
+    return {
+        "client": {
+            "enabled": True,
+            "servers": [f"{address}:4647" for address in servers],
+            "network_interface": "eth0",
+            "cpu_total_compute": 8000,
+            "chroot_env": CHROOT,
+            "options": {"fingerprint.denylist": DENYLIST},
+        },
+        "plugin": {"raw_exec": {"config": {"enabled": True}}},
+    }
+
+
+class Agents:
+    """The agents of one lab, started and joined."""
+
+    def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, logs: Path) -> None:
+        self.agents: dict[str, Process] = {}
+        self._lab = lab
+        self._nodes = nodes
+        self._agent = agent
+        self._logs = logs
+        self._apis: dict[str, Api] = {}
+
+    def start(self) -> None:
+        """Start every agent; clients once the servers answer.
+
+        A client whose first registration is refused tries again only after 15 to 30 s.
+        """
+        for node in self._of_role(Role.SERVER):
+            self.start_agent(node)
+        for node in self._of_role(Role.SERVER):
+            self._wait_answers(node.spec.name)
+        for node in self._of_role(Role.CLIENT):
+            self.start_agent(node)
+
+    def start_agent(self, node: Node) -> None:
+        """Start one node's agent."""
+        servers = [server.address for server in self._of_role(Role.SERVER)]
+        node.write(CONFIG, json.dumps(config(self._lab, node, servers), indent=2))
+        if node.spec.role is Role.CLIENT and not self._nodes.has_cgroups:
+            driver = f"{self._lab.data_dir}/plugins/lab_driver"
+            node.write(
+                driver,
+                LAB_DRIVER.format(python=self._nodes.python, fixtures=FIXTURES, cache=cache_home().parent),
+            )
+            node.run(["chmod", "+x", driver])
+        argv = [str(self._agent.path), "agent", f"-config={CONFIG}"]
+        log = self._logs / f"{node.spec.name}.log"
+        self.agents[node.spec.name] = node.start(f"agent of {node.spec.name}", argv, env={}, log=log)
+
+    def wait_ready(self) -> None:
+        """Wait until there is a leader and every client is ready."""
+        wait_until(
+            "the servers have a leader and every client is ready",
+            self._members,
+            lambda seen: seen[0] != "" and seen[1].count("ready") == self._lab.clients,
+            timeout=READY_TIMEOUT,
+            every=0.1,
+            ignoring=(ApiError, Unreachable),
+        )
+
+    def _of_role(self, role: Role) -> list[Node]:
+        return [node for node in self._nodes.nodes.values() if node.spec.role is role]
+
+    def _wait_answers(self, name: str) -> None:
+        def answers() -> bool:
+            self.must_live()
+            self.api(name).get("status/leader")
+            return True
+
+        wait_until(
+            f"{name} answers", answers, timeout=READY_TIMEOUT, every=0.02, ignoring=(ApiError, Unreachable)
+        )
+
+    def _members(self) -> tuple[str, list[str]]:
+        self.must_live()
+        api = self.api()
+        return api.get("status/leader"), [node["Status"] for node in api.get("nodes")]
+
+    def must_live(self) -> None:
+        """Raise when an agent has ended by itself."""
+        for name, process in self.agents.items():
+            if not process.alive():
+                raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
+
+    def api(self, name: str = "server1") -> Api:
+        """The API of one node's agent."""
+        if name not in self._apis:
+            self._apis[name] = Api(name, self._nodes.nodes[name].gate(HTTP_PORT))
+        return self._apis[name]
+
+    def close(self) -> None:
+        """Close the connections to the agents."""
+        for api in self._apis.values():
+            api.close()
+        self._apis.clear()
+
+
+class AgentEnded(MachineError):
+    """An agent ended by itself while the lab came up."""
+
+    def __init__(self, name: str, code: int | None, log: Path) -> None:
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        super().__init__(
+            f"the agent of {name} ended with {code}; the end of {log}:\n" + "\n".join(lines[-8:])
+        )

@@ -1,0 +1,1 @@
+"""One guarantee a file, each a pure function of the history."""

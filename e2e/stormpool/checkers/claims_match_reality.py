@@ -1,0 +1,59 @@
+"""What the servers hold claimed is what is in use (nomad issue 15415: exhausted writer claims)."""
+
+from __future__ import annotations
+
+from stormpool.history import Alloc, Books, History, Observed, Volume
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+
+@guarantee("claims match reality")
+def claims_match_reality(history: History) -> Verdict:
+    """Once all has settled every claim has a live allocation, every live writer its claim, none is exhausted.
+
+    Live by the kernel's word: a process of the allocation runs. A claim whose allocation is over, an
+    allocation that writes to a volume it has no claim on, and a placement refused because a volume's claims
+    are exhausted while nobody uses it, each break this.
+    """
+    volumes = {event.volume for event in history.of(Volume)}
+    books = history.of(Books)
+    if not books:
+        return claims_match_reality.found(0, [], nothing="the servers were not asked once all had settled")
+    last = books[-1]
+    seen = [event for event in history.of(Observed) if event.settled and event.t >= last.t]
+    running = {process.alloc for event in seen for process in event.processes if process.task}
+    writing = {
+        (process.alloc, source.rpartition("/")[2]): event.node
+        for event in seen
+        for process in event.processes
+        for source in process.writes
+        if process.alloc
+    }
+    known = {alloc.id: alloc for alloc in last.allocs}
+    witnesses = [
+        _witness(
+            f"volume {volume} is claimed by allocation {alloc[:8]}, {_fate(known.get(alloc))}",
+            last,
+            *([known[alloc].node] if alloc in known else []),
+        )
+        for volume, allocs in sorted(last.claims.items())
+        for alloc in allocs
+        if alloc not in running
+    ]
+    witnesses += [
+        _witness(
+            f"allocation {alloc[:8]} writes to volume {volume} on {node} and has no claim on it", last, node
+        )
+        for (alloc, volume), node in sorted(writing.items())
+        if volume in volumes and alloc not in last.claims.get(volume, [])
+    ]
+    witnesses += [_witness(f"a placement waits: {reason}", last) for reason in last.exhausted]
+    nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
+    return claims_match_reality.found(len(volumes) if seen else 0, witnesses, nothing=nothing)
+
+
+def _fate(alloc: Alloc | None) -> str:
+    return f"which is {alloc.status} on {alloc.node}" if alloc else "which the servers no longer know"
+
+
+def _witness(what: str, books: Books, *nodes: str) -> Witness:
+    return Witness(f"{what}, at {seconds(books.t)}", books.t, books.t, list(nodes))

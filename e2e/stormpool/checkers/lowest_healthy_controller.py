@@ -1,0 +1,97 @@
+"""Which instance of a controller an agent asks (nomad pull request 17996; broken until issue 26640's fix)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+
+from stormpool.checkers.serialized_controller_calls import SERIALIZED, UNSERIALIZED
+from stormpool.history import SECOND, History, Member, PluginView, Rpc
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+# A call is judged only by what the servers have held for true this long, before and after it was made: the
+# choice is made on a snapshot of their state, a moment before the call.
+STEADY = SECOND
+
+
+class _Timeline:
+    """What was held for true when, for one thing."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.values: list[dict[str, bool]] = []
+
+    def add(self, t: int, value: dict[str, bool]) -> None:
+        """From `t` on, `value`."""
+        self.times.append(t)
+        self.values.append(value)
+
+    def steady(self, t: int) -> dict[str, bool] | None:
+        """What was held at `t`, if it had been and went on to be so for `STEADY`."""
+        at = bisect_right(self.times, t) - 1
+        if at < 0 or t - self.times[at] < STEADY:
+            return None
+        if at + 1 < len(self.times) and self.times[at + 1] - t < STEADY:
+            return None
+        return self.values[at]
+
+
+@guarantee("lowest healthy controller")
+def lowest_healthy_controller(history: History) -> Verdict:
+    """Destructive controller calls go to the healthy instance with the lowest client id, and to no other.
+
+    An instance is a candidate when the servers hold it for healthy and its node for ready; whether the node
+    takes new work (eligibility, a drain) does not matter to it. Calls made while either was changing are not
+    judged, for a server's view is up to 30 s old and the choice is made on a snapshot.
+    """
+    client_ids, ready, healthy = _timelines(history)
+    witnesses: list[Witness] = []
+    judged = 0
+    for rpc in history.rpcs:
+        if rpc.call.method not in SERIALIZED and rpc.call.method not in UNSERIALIZED:
+            continue
+        instances, nodes = healthy[rpc.call.plugin].steady(rpc.call.t), ready.steady(rpc.call.t)
+        mine = client_ids.get(rpc.call.node)
+        if instances is None or nodes is None or mine is None:
+            continue
+        judged += 1
+        candidates = sorted(id for id, well in instances.items() if well and nodes.get(id))
+        if mine not in candidates[:1]:
+            witnesses.append(_witness(rpc, mine, candidates, client_ids))
+    return lowest_healthy_controller.found(
+        judged,
+        witnesses,
+        nothing="no destructive controller call was made while the controllers' health was steady",
+    )
+
+
+def _timelines(history: History) -> tuple[dict[str, str], _Timeline, dict[str, _Timeline]]:
+    client_ids: dict[str, str] = {}
+    ready, healthy = _Timeline(), defaultdict[str, _Timeline](_Timeline)
+    nodes: dict[str, bool] = {}
+    for event in history.events:
+        if type(event) is Member:
+            client_ids[event.node] = event.client_id
+            if nodes.get(event.client_id) != (event.status == "ready"):
+                nodes = {**nodes, event.client_id: event.status == "ready"}
+                ready.add(event.t, nodes)
+        elif type(event) is PluginView:
+            healthy[event.plugin].add(event.t, event.controllers)
+    return client_ids, ready, healthy
+
+
+def _witness(rpc: Rpc, mine: str, candidates: list[str], client_ids: dict[str, str]) -> Witness:
+    call = rpc.call
+    lowest = candidates[0] if candidates else ""
+    name = next((node for node, id in client_ids.items() if id == lowest), "none")
+    instead = (
+        f"while {name} ({lowest[:8]}) had the lowest healthy one" if lowest else "while none was healthy"
+    )
+    return Witness(
+        f"{call.method} of {call.volume} went to the controller on {call.node} (client id {mine[:8]}) "
+        f"at {seconds(call.t)}, {instead}",
+        call.t,
+        rpc.left if rpc.end else call.t,
+        sorted({call.node, name} - {"none"}),
+        [call.id],
+    )

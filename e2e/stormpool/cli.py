@@ -1,0 +1,215 @@
+"""The command line. Every command that judges ends with 0 when all held, 1 when something broke, 2 when it
+could not be judged, 64 for misuse and 70 when the machine failed; `--json` prints one object a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from stormpool import doctor, guarantees, hand, scenarios
+from stormpool.agents import build
+from stormpool.errors import Misuse, StormpoolError
+from stormpool.judge import judge, told_of
+from stormpool.ledger import labs
+from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
+from stormpool.scenarios import Result
+from stormpool.store import RunDirectory
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a run, and nothing else.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="stormpool")
+def cli() -> None:
+    """Run real orchestrator agents with real storage plugins on real ZFS pools, break them on purpose, and
+    say which guarantee broke.
+
+    \b
+    stormpool doctor                     what this machine can run
+    stormpool run SCENARIO --nomad 1.6.0 run a scenario and judge it
+    stormpool check RUN                  judge a saved run again
+    stormpool up                         a lab to play with by hand
+    """
+
+
+@cli.command()
+@click.argument("scenario", nargs=-1, required=True)
+@click.option(
+    "--nomad",
+    multiple=True,
+    metavar="VERSION|PATH",
+    help=f"Nomad to run; several for several. [{DEFAULT_NOMAD}]",
+)
+@click.option("--seed", type=int, help="Seed of what is left to chance. [chosen and printed]")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Runs of each, with seeds counted up.",
+)
+@click.option(
+    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True)
+@JSON
+def run(
+    scenario: tuple[str, ...],
+    nomad: tuple[str, ...],
+    seed: int | None,
+    repeat: int,
+    parallel: int,
+    out: Path,
+    provider: str,
+    as_json: bool,
+) -> None:
+    """Run scenarios, judge them, and say where the report is and how to run each again.
+
+    A SCENARIO is a file of them, or one test in it (FILE::TEST), as pytest names them.
+    """
+    batch = scenarios.Batch(scenario, nomad or (DEFAULT_NOMAD,), seed, repeat, parallel, out, provider)
+    results = scenarios.run(batch, quiet=as_json)
+    for result in results:
+        click.echo(msgspec.json.encode(result).decode() if as_json else scenarios.told(result))
+    sys.exit(scenarios.exit_code(results))
+
+
+@cli.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--guarantee", "names", multiple=True, help="Judge this one; several for several. [those of the run]"
+)
+@JSON
+def check(directory: Path, names: tuple[str, ...], as_json: bool) -> None:
+    """Judge a saved run again, offline, and write its report anew."""
+    saved = RunDirectory.existing(directory)
+    about = saved.about()
+    wanted = names or about.guarantees or [each.name for each in guarantees.ALL]
+    judged = judge(saved, saved.read_history(), [guarantees.by_name(name) for name in wanted])
+    finish(saved, about)
+    result = Result.of(saved)
+    if as_json:
+        click.echo(msgspec.json.encode(result).decode())
+    else:
+        for verdict in judged.verdicts:
+            click.echo(told_of(verdict))
+        click.echo(f"report: {saved.report}")
+    sys.exit(scenarios.exit_code([result]))
+
+
+@cli.command()
+@JSON
+def agents(as_json: bool) -> None:
+    """List the agents that can be run by version, and whether each is built already."""
+    for version, recipe in build.recipes().items():
+        there = build.cached(recipe).exists()
+        if as_json:
+            said = {
+                "version": version,
+                "license": recipe.license,
+                "path": str(build.cached(recipe)),
+                "built": there,
+            }
+            click.echo(msgspec.json.encode(said).decode())
+        else:
+            state = str(build.cached(recipe)) if there else "not built yet: built when first asked for"
+            click.echo(f"nomad {version:8} {recipe.license:9} {state}")
+
+
+@cli.command(name="build")
+@click.argument("version", nargs=-1, required=True)
+def build_(version: tuple[str, ...]) -> None:
+    """Build agents ahead of their first run."""
+    for wanted in version:
+        with scenarios.spinner(f"Nomad {wanted}") as told:
+            agent = build.resolve(wanted, told)
+        click.echo(f"nomad {agent.version} {agent.path}")
+
+
+@cli.command(name="doctor")
+@JSON
+def doctor_(as_json: bool) -> None:
+    """Say what this machine can run, what is missing, and the command that mends it."""
+    checks = doctor.all_checks()
+    for each in checks:
+        click.echo(msgspec.json.encode(each).decode() if as_json else doctor.told(each))
+    sys.exit(0 if all(each.well or not each.needed for each in checks) else Misuse.exit_code)
+
+
+@cli.command()
+@click.option("--servers", type=int, default=1, show_default=True)
+@click.option("--clients", type=int, default=1, show_default=True)
+@click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
+@click.option("--csi/--no-csi", default=True, help="Run the reference CSI plugin on it. [yes]")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@JSON
+def up(servers: int, clients: int, nomad: str, csi: bool, out: Path, as_json: bool) -> None:
+    """Bring a lab up to play with by hand; it stays until `stormpool down`."""
+    lab = hand.up(hand.Wanted(servers, clients, nomad, csi, out), quiet=as_json)
+    click.echo(msgspec.json.encode(lab).decode() if as_json else hand.told(lab))
+
+
+@cli.command()
+@JSON
+def status(as_json: bool) -> None:
+    """List the labs that are up, with their nodes."""
+    found = labs()
+    for lab in found:
+        click.echo(msgspec.json.encode(lab).decode() if as_json else hand.told(lab))
+    if not found and not as_json:
+        click.echo("no lab is up")
+
+
+@cli.command(name="exec", context_settings={"ignore_unknown_options": True})
+@click.argument("node")
+@click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--lab", help="Which lab, when several are up.")
+def exec_(node: str, argv: tuple[str, ...], lab: str | None) -> None:
+    """Run a command on a NODE of a lab that is up: stormpool exec client1 -- zpool status"""
+    hand.execute(hand.chosen(lab), node, argv)
+
+
+@cli.command()
+@click.argument("node")
+@click.option("--lab", help="Which lab, when several are up.")
+@click.option("-f", "--follow", is_flag=True, help="Go on as it grows.")
+def logs(node: str, lab: str | None, follow: bool) -> None:
+    """Print the log of a NODE's agent."""
+    hand.logs(hand.chosen(lab), node, follow=follow)
+
+
+@cli.command()
+@click.argument("lab", required=False)
+@click.option(
+    "--all", "everything", is_flag=True, help="Every lab, and what dead harnesses left written down."
+)
+def down(lab: str | None, everything: bool) -> None:
+    """End a lab that is up, and undo all it made."""
+    for each in labs() if everything else [hand.chosen(lab)]:
+        click.echo(hand.down(each))
+
+
+def main() -> None:
+    """Run the command line; our own errors end it with one message and their exit code."""
+    try:
+        with ending_on_sigterm():
+            cli(standalone_mode=False)
+    except StormpoolError as error:
+        click.echo(f"stormpool: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(Misuse.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stormpool: interrupted; nothing is left running", err=True)
+        sys.exit(130)

@@ -1,0 +1,245 @@
+"""What happened in a run, in one line of events: written as it happens, read back to be judged.
+
+A history is JSON lines, one event a line, each with `kind` and `t`, the nanoseconds since the run began. An
+RPC is two events, its `call` and what ended it, so that what was cut off in the middle is still told. All
+times are of one clock (CLOCK_MONOTONIC of the host that ran the harness).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import ClassVar, TypeVar
+
+import msgspec
+
+from stormpool.errors import Misuse
+
+SECOND = 1_000_000_000  # in a history's unit of time
+
+Fields = dict[str, str]
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, tag_field="kind", omit_defaults=True):
+    """Anything a history holds."""
+
+    t: int
+
+
+class Phase(Event, frozen=True, gc=False, tag="phase"):
+    """The run entered a phase: up, plugins, workload, settle, observe, done."""
+
+    name: str
+
+
+class Call(Event, frozen=True, gc=False, tag="call"):
+    """A plugin was called. `t`: the tap read it from the caller; `sent`: it had written it to the plugin."""
+
+    id: str  # of the RPC, unique in the run
+    plugin: str
+    node: str  # where the plugin runs
+    method: str  # without its service: ControllerPublishVolume
+    volume: str = ""
+    target: str = ""  # the CSI node id a controller call is about
+    args: Fields = {}  # the request's other fields; never a secret
+    alloc: str = ""  # of the plugin
+    peer: int = 0  # the caller's pid on its node
+    sent: int = 0
+
+
+class Reply(Event, frozen=True, gc=False, tag="reply"):
+    """A plugin answered. `t`: the tap read it from the plugin; `told`: it had written it to the caller."""
+
+    id: str
+    code: str = "OK"  # a gRPC status by name
+    message: str = ""
+    result: Fields = {}
+    told: int = 0
+
+
+class Gone(Event, frozen=True, gc=False, tag="gone"):
+    """A call ended without an answer: its caller gave it up, or the plugin or the connection went away."""
+
+    id: str
+    by: str  # "caller", "plugin" or "tap"
+
+
+class Leader(Event, frozen=True, gc=False, tag="leader"):
+    """A server won an election, by its own word."""
+
+    node: str
+    term: int
+
+
+class Member(Event, frozen=True, gc=False, tag="member"):
+    """What the servers hold a client for."""
+
+    node: str
+    client_id: str
+    status: str  # ready, down, disconnected, initializing
+    eligible: bool = True
+
+
+class PluginView(Event, frozen=True, gc=False, tag="plugin_view"):
+    """Which controllers of a plugin the servers hold for healthy, by client id."""
+
+    plugin: str
+    controllers: dict[str, bool]
+
+
+class Volume(Event, frozen=True, gc=False, tag="volume"):
+    """A volume was made for the workload."""
+
+    volume: str
+    plugin: str
+    access: str = "single-node-writer"
+
+
+class Operation(Event, frozen=True, gc=False, tag="operation"):
+    """Something a workload did: `t` is when it began, `ended` when it was over."""
+
+    name: str  # attach, detach
+    subject: str  # the volume
+    ended: int
+    alloc: str = ""
+    node: str = ""
+    error: str = ""
+
+
+class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One process of a node, by the kernel's word."""
+
+    pid: int  # as its node sees it
+    started: int  # clock ticks since boot: with the pid, its identity
+    name: str
+    argv: str = ""
+    parent: int = 0
+    alloc: str = ""  # the allocation it belongs to, by its environment, command line or open files
+    task: str = ""
+    writes: list[str] = []  # sources of the ZFS file systems it alone has mounted writable
+
+
+class Mount(msgspec.Struct, frozen=True, gc=False):
+    """One ZFS file system mounted on a node."""
+
+    source: str
+    target: str
+    writable: bool
+
+
+class Observed(Event, frozen=True, gc=False, tag="observed"):
+    """What a node's kernel and pools showed at `t`.
+
+    While the workload runs only tasks with a ZFS file system of their own are told, and only when that
+    changed; what was told before still held at `since`.
+    """
+
+    node: str
+    since: int = 0
+    settled: bool = False
+    processes: list[Process] = []
+    mounts: list[Mount] = []
+    pools: list[str] = []
+    datasets: list[str] = []
+
+
+class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One allocation, by the servers' word."""
+
+    id: str
+    job: str
+    node: str
+    desired: str  # run, stop, evict
+    status: str  # pending, running, complete, failed, lost, unknown
+    volumes: list[str] = []
+
+    TERMINAL: ClassVar[frozenset[str]] = frozenset({"complete", "failed", "lost"})
+
+    @property
+    def live(self) -> bool:
+        """Whether its tasks may still run."""
+        return self.status not in self.TERMINAL
+
+
+class Books(Event, frozen=True, gc=False, tag="books"):
+    """What the servers say of claims and allocations, once all has settled or the bound for it is over."""
+
+    claims: dict[str, list[str]]  # volume → allocations that hold a claim
+    allocs: list[Alloc]
+    exhausted: list[str] = []  # messages of placements refused because a volume's claims are exhausted
+    settled_in: float = -1.0  # seconds; negative: not within the bound
+
+
+AnyEvent = Phase | Call | Reply | Gone | Leader | Member | PluginView | Volume | Operation | Observed | Books
+Kind = TypeVar("Kind", bound=Event)
+
+
+class Rpc(msgspec.Struct, frozen=True, gc=False):
+    """A call with what ended it."""
+
+    call: Call
+    end: Reply | Gone | None
+
+    @property
+    def entered(self) -> int:
+        """When the plugin had it."""
+        return self.call.sent
+
+    @property
+    def left(self) -> int:
+        """When the plugin had answered, or its caller or the connection had gone; far ahead if never."""
+        return NEVER if self.end is None else self.end.t
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was answered, and with OK."""
+        return type(self.end) is Reply and self.end.code == "OK"
+
+
+NEVER = 1 << 62
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyEvent)
+
+
+def encode(event: Event) -> bytes:
+    """An event as a line of a history."""
+    return _encoder.encode(event) + b"\n"
+
+
+class History:
+    """The events of a run, in the order of their times."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.events: Sequence[Event] = sorted(events, key=attrgetter("t"))
+
+    @classmethod
+    def decode(cls, data: bytes, where: str = "the history") -> History:
+        """Read a history back. Raises `Misuse` for a line that is none, with its number."""
+        try:
+            return cls(_decoder.decode_lines(data))
+        except msgspec.DecodeError:
+            return cls(_line_by_line(data, where))
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """The events of one kind."""
+        return [event for event in self.events if type(event) is kind]
+
+    @cached_property
+    def rpcs(self) -> list[Rpc]:
+        """Every call with what ended it, in the order in which they were made."""
+        ends = {event.id: event for event in self.events if type(event) is Reply or type(event) is Gone}
+        return [Rpc(event, ends.get(event.id)) for event in self.events if type(event) is Call]
+
+
+def _line_by_line(data: bytes, where: str) -> Iterable[AnyEvent]:
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            yield _decoder.decode(line)
+        except msgspec.DecodeError as error:
+            shown = line[:80].decode(errors="replace")
+            raise Misuse(
+                f"{where}, line {number} is no event: {error}: {shown!r}",
+                fix="restore the file, or remove the line if the run was cut off while writing it",
+            ) from error

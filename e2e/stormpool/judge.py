@@ -1,0 +1,46 @@
+"""Judging a run: the verdicts go into its directory, and a test fails on those that do not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stormpool.history import History
+from stormpool.run import Judged
+from stormpool.store import RunDirectory
+from stormpool.verdict import Guarantee, Outcome, Verdict
+
+
+class GuaranteeBroken(AssertionError):
+    """A guarantee was broken; says which, and the first breaches."""
+
+
+class NotJudged(AssertionError):
+    """A guarantee could not be judged, which is no pass."""
+
+
+def judge(directory: RunDirectory, history: History, guarantees: Iterable[Guarantee]) -> Judged:
+    """Judge a history and write the verdicts into its run, in place of earlier ones of the same name."""
+    earlier = directory.judged()
+    kept: dict[str, Verdict] = {each.guarantee: each for each in (earlier.verdicts if earlier else [])}
+    kept.update({each.name: each(history) for each in guarantees})
+    return directory.write_verdicts(list(kept.values()))
+
+
+def must_hold(verdicts: Iterable[Verdict]) -> None:
+    """Raise unless every verdict is valid."""
+    __tracebackhide__ = True
+    told = {outcome: [told_of(each) for each in verdicts if each.outcome is outcome] for outcome in Outcome}
+    if told[Outcome.INVALID]:
+        raise GuaranteeBroken("\n".join([*told[Outcome.INVALID], *told[Outcome.UNKNOWN]]))
+    if told[Outcome.UNKNOWN]:
+        raise NotJudged("\n".join(told[Outcome.UNKNOWN]))
+
+
+def told_of(verdict: Verdict) -> str:
+    """A verdict for people: what was broken, how often, and the first breaches."""
+    if verdict.outcome is Outcome.VALID:
+        return f"held *{verdict.guarantee}*: {verdict.why}"
+    if verdict.outcome is Outcome.UNKNOWN:
+        return f"could not judge *{verdict.guarantee}*: {verdict.why}"
+    lines = [f"broke *{verdict.guarantee}* {verdict.broken} times in {verdict.judged}:"]
+    return "\n".join([*lines, *(f"  {witness.what}" for witness in verdict.witnesses)])

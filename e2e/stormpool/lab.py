@@ -1,0 +1,98 @@
+"""What a lab is to be, frozen and written down: servers, clients and the plugins they run.
+
+A `Lab` is data. It names no namespace, container or machine: providers read it and bring nodes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from stormpool.errors import Misuse
+
+MAX_NODES = 99  # of each role: what the node's last address byte leaves room for
+
+
+class Role(StrEnum):
+    """What a node's agent does."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class NodeSpec(msgspec.Struct, frozen=True):
+    """One node to bring up."""
+
+    name: str
+    role: Role
+    index: int  # from 1, within its role
+
+
+class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A CSI plugin as the lab runs it: an argv that serves CSI on the socket named by `CSI_ENDPOINT`.
+
+    In `argv` and `env`, `{endpoint}` stands for the socket's URL, `{node}` for the node's name, `{role}`
+    for monolith, controller or node, and `{cloud}` for a directory all nodes share.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    controllers: int | None = None  # None: a monolith on every client; n: n controllers, a node part each
+    parameters: Mapping[str, str] = {}  # handed to CreateVolume
+    health_timeout: float = 30.0  # seconds until an agent gives up on a plugin that is not ready
+
+    def __post_init__(self) -> None:
+        """Refuse what no agent could run."""
+        if not self.argv:
+            raise Misuse(f"plugin {self.id!r} has no command", fix="give its argv")
+        if self.controllers is not None and self.controllers < 1:
+            raise Misuse(
+                f"plugin {self.id!r} asks for {self.controllers} controllers",
+                fix="ask for one or more, or leave it out to run a monolith on every client",
+            )
+
+
+class Lab(msgspec.Struct, frozen=True, kw_only=True):
+    """The nodes of a lab and what runs on them."""
+
+    servers: int = 1
+    clients: int = 1
+    plugins: Sequence[CsiPlugin] = ()
+    pool_mib: int = 128  # size of each client's own pool
+    data_dir: str = "/nomad"  # the agent's, at this path on every node
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be brought up, with the fix."""
+        for role, asked in (("servers", self.servers), ("clients", self.clients)):
+            if not 0 <= asked <= MAX_NODES:
+                raise Misuse(f"a lab of {asked} {role}", fix=f"ask for 0 to {MAX_NODES} of them")
+        if self.servers == 0:
+            raise Misuse("a lab without a server", fix="ask for 1, or 3 to see leaders change")
+        if self.pool_mib < 64:
+            raise Misuse(f"pools of {self.pool_mib} MiB", fix="ZFS takes no device below 64 MiB")
+        for plugin in self.plugins:
+            if (plugin.controllers or 0) > self.clients:
+                raise Misuse(
+                    f"plugin {plugin.id!r} asks for {plugin.controllers} controllers "
+                    f"on {self.clients} clients",
+                    fix="ask for as many clients; two controllers of one plugin never share a node",
+                )
+        longest = f"{self.data_dir}/client/csi/plugins/{'0' * 36}/plugin.sock"
+        if len(longest) > 107:
+            raise Misuse(
+                f"data_dir {self.data_dir!r} makes a plugin's socket path {len(longest)} bytes long, "
+                "and a unix socket's path ends at 107 (unix(7))",
+                fix=f"shorten data_dir by {len(longest) - 107} bytes",
+            )
+
+    def nodes(self) -> tuple[NodeSpec, ...]:
+        """Every node to bring up, servers first."""
+        counts = ((Role.SERVER, self.servers), (Role.CLIENT, self.clients))
+        return tuple(
+            NodeSpec(f"{role.value}{index}", role, index)
+            for role, count in counts
+            for index in range(1, count + 1)
+        )

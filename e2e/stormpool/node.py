@@ -1,0 +1,105 @@
+"""What a node is to everything above the providers: a place to run commands, start processes, keep files.
+
+A provider (network namespaces, containers, virtual machines) brings nodes up and hands them out as these
+two protocols; nothing above may know which it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from stormpool.lab import Lab, NodeSpec
+from stormpool.ledger import Written
+from stormpool.shell import Completed
+from stormpool.sockets import ShortPaths
+
+
+class Process(Protocol):
+    """A long-lived process the harness started on a node."""
+
+    name: str
+    pid: int  # as this host sees it
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+
+    def code(self) -> int | None:
+        """Its exit code once it has ended (negative: the signal that ended it), else None."""
+
+    def signal(self, number: int) -> None:
+        """Send it a signal; nothing happens when it has ended."""
+
+    def wait(self, timeout: float) -> int:
+        """Wait until it ends, `timeout` seconds at most (`TimedOut`), and return its exit code."""
+
+
+class Stream(Protocol):
+    """A command that tells a line at a time."""
+
+    def stop(self) -> None:
+        """Close its standard input, and return when it has told its last line."""
+
+
+class Node(Protocol):
+    """One machine of a lab."""
+
+    spec: NodeSpec
+    address: str  # its IPv4 address in the lab's own network
+    disk: str  # a directory on the node that outlives its crash
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout: float = 60.0, check: bool = True
+    ) -> Completed:
+        """Run a command on the node to its end (see `stormpool.shell.run`)."""
+
+    def start(self, name: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """Start a long-lived process; both its outputs are appended to `log` on this host."""
+
+    def stream(self, argv: Sequence[str], on_line: Callable[[str], None]) -> Stream:
+        """Run a command that tells a line at a time, until its standard input closes."""
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file on the node, with the directories above it."""
+
+    def read(self, path: str) -> str:
+        """Read a text file of the node."""
+
+    def gate(self, port: int) -> str:
+        """Path on this host of a unix socket that leads to a TCP port on the node's loopback."""
+
+
+class Nodes(Protocol):
+    """The nodes of a lab that is up, and the way to end it."""
+
+    python: str  # an interpreter, at this path on every node, that can import stormpool
+    door: str  # directory on every node that leads to `sockets` in this process: for unix sockets
+    sockets: ShortPaths
+    cloud: str  # directory that all nodes share
+    has_cgroups: bool  # whether agents can make cgroups, which Nomad's exec driver needs
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node, by name."""
+
+    def down(self) -> None:
+        """End every process and undo everything the lab made; idempotent."""
+
+    def keep(self, nomad: str, addresses: Mapping[str, str]) -> Written:
+        """Write down how to get at the nodes, for other processes to find."""
+
+    def left_behind(self) -> list[str]:
+        """What this host still shows of the lab, found by looking at the host."""
+
+
+class Provider(Protocol):
+    """Brings the nodes of a lab up."""
+
+    name: str
+
+    def missing(self) -> list[str]:
+        """What this host lacks to run a lab, each with the command that mends it."""
+
+    def up(self, lab: Lab, lab_id: str, run_dir: Path) -> Nodes:
+        """Bring all nodes of `lab` up, or leave nothing and raise."""

@@ -1,0 +1,1 @@
+"""The plugins a lab runs on its agents."""

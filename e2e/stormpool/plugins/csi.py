@@ -1,0 +1,158 @@
+"""CSI plugins in a lab: jobs that run them on the agents, each instance with a tap on its socket.
+
+The plugin itself is not changed: its task gets another `CSI_ENDPOINT`, and a sidecar that starts before it,
+the tap, listens where the agent looks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from stormpool.agents.build import FIXTURES, cache_home
+from stormpool.agents.nomad import Agents
+from stormpool.errors import MachineError, TimedOut
+from stormpool.lab import CsiPlugin, Lab
+from stormpool.node import Nodes
+from stormpool.tap.collector import SOCKET
+
+HEALTHY_SLACK = 30.0  # seconds: a node update every 5 to 10 s, a fingerprint every 30
+STARTED = 10**9  # nanoseconds in a second, the unit of durations in Nomad's JSON
+
+
+def zfs(
+    *,
+    kind: str = "attach",
+    controllers: int | None = None,
+    latency: float = 0.0,
+    mutant: str = "",
+    id: str = "zfs",
+    health_timeout: float = 30.0,
+) -> CsiPlugin:
+    """The reference plugin (`fixtures/zfs_csi`).
+
+    `kind`: attach or dataset. `controllers`: a number of controllers apart from the node parts; a monolith on
+    every client when left out. `latency`: seconds that a change of an attachment takes. `mutant`: a fault to
+    build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent gives up on it.
+    """
+    argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
+    env = {
+        "PYTHONPATH": str(FIXTURES),
+        "XDG_CACHE_HOME": str(cache_home().parent),
+        "ZFS_CSI_MUTANT": mutant,
+    }
+    return CsiPlugin(
+        id=id,
+        argv=(*argv, f"--latency={latency}"),
+        env=env,
+        controllers=controllers,
+        parameters={"kind": kind},
+        health_timeout=health_timeout,
+    )
+
+
+def deploy(plugin: CsiPlugin, lab: Lab, nodes: Nodes, agents: Agents) -> None:
+    """Register a plugin's jobs, without waiting for it."""
+    for role in ("monolith",) if plugin.controllers is None else ("controller", "node"):
+        agents.api().put("jobs", {"Job": job(plugin, role, lab, nodes)})
+
+
+def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
+    """Wait until the servers hold every instance for healthy."""
+    controllers = plugin.controllers or lab.clients
+
+    def healthy(seen: dict[str, Any] | None) -> bool:
+        return seen is not None and (
+            seen["ControllersHealthy"] >= controllers and seen["NodesHealthy"] >= lab.clients
+        )
+
+    try:
+        agents.api().until(
+            f"plugin/csi/{plugin.id}", healthy, timeout=HEALTHY_SLACK + 2 * plugin.health_timeout
+        )
+    except TimedOut:
+        raise MachineError(f"plugin {plugin.id} never got ready:\n{_why_not(plugin, agents)}") from None
+
+
+def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
+    """The job that runs one role of a plugin, in the shape of Nomad's JSON API."""
+    everywhere = role != "controller"
+    name = f"plugin-{plugin.id}-{role}"
+    group = {
+        "Name": role,
+        "Count": 1 if everywhere else plugin.controllers,
+        "Tasks": [_tap(plugin, lab, nodes), _task(plugin, role, lab, nodes)],
+        "RestartPolicy": {"Attempts": 20, "Interval": 600 * STARTED, "Delay": STARTED, "Mode": "delay"},
+        "Constraints": [] if everywhere else [{"Operand": "distinct_hosts", "RTarget": "true"}],
+    }
+    return {
+        "ID": name,
+        "Name": name,
+        "Type": "system" if everywhere else "service",
+        "Datacenters": ["dc1"],
+        "Priority": 80,
+        "TaskGroups": [group],
+    }
+
+
+def _sockets(lab: Lab) -> str:
+    """The directory of an instance's sockets (nomad, `plugin_supervisor_hook.go`)."""
+    return f"{lab.data_dir}/client/csi/plugins/${{NOMAD_ALLOC_ID}}"
+
+
+def _tap(plugin: CsiPlugin, lab: Lab, nodes: Nodes) -> dict[str, Any]:
+    hello = {"plugin": plugin.id, "node": "${node.unique.name}", "alloc": "${NOMAD_ALLOC_ID}"}
+    argv = {
+        "--listen": f"{_sockets(lab)}/csi.sock",
+        "--plugin": f"{_sockets(lab)}/plugin.sock",
+        "--report": f"{nodes.door}/{SOCKET}",
+        "--hello": json.dumps(hello),
+    }
+    flat = [word for pair in argv.items() for word in pair]
+    return {
+        "Name": "tap",
+        "Driver": "raw_exec",
+        "Lifecycle": {"Hook": "prestart", "Sidecar": True},
+        "Config": {"command": nodes.python, "args": ["-m", "stormpool.tap.proxy", *flat]},
+        "Resources": {"CPU": 50, "MemoryMB": 32},
+    }
+
+
+def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
+    words = {
+        "endpoint": f"unix://{_sockets(lab)}/plugin.sock",
+        "node": "${node.unique.name}",
+        "role": role,
+        "cloud": nodes.cloud,
+    }
+    command, *args = (word.format_map(words) for word in plugin.argv)
+    env = {name: value.format_map(words) for name, value in plugin.env.items()}
+    return {
+        "Name": "plugin",
+        "Driver": "raw_exec",
+        "Config": {"command": command, "args": args},
+        "Env": {**env, "CSI_ENDPOINT": words["endpoint"]},
+        "CSIPluginConfig": {
+            "ID": plugin.id,
+            "Type": role,
+            "MountDir": "/csi",
+            # raw_exec has no mounts: the plugin is told the paths as the agent sees them.
+            "StagePublishBaseDir": f"{lab.data_dir}/client/csi/{role}/{plugin.id}",
+            "HealthTimeout": int(plugin.health_timeout * STARTED),
+        },
+        "KillTimeout": 5 * STARTED,
+        "Resources": {"CPU": 100, "MemoryMB": 128},
+    }
+
+
+def _why_not(plugin: CsiPlugin, agents: Agents) -> str:
+    """What the agents say of a plugin's tasks."""
+    lines = []
+    for stub in agents.api().get("allocations"):
+        if not stub["JobID"].startswith(f"plugin-{plugin.id}-"):
+            continue
+        state = (stub.get("TaskStates") or {}).get("plugin") or {}
+        events = [event["DisplayMessage"] for event in state.get("Events") or [] if event["DisplayMessage"]]
+        lines.append(f"  on {stub['NodeName']}: {stub['ClientStatus']}; {'; '.join(events[-4:])}")
+    return "\n".join(lines) or "  no allocation was placed for it"

@@ -1,0 +1,84 @@
+"""What this host must have to run labs of namespaces, each thing checked by trying it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from stormpool.providers import cgroups
+
+# Command → the Debian package it comes in.
+COMMANDS = {
+    "zfs-fuse": "zfs-fuse",
+    "zpool": "zfs-fuse",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "tini": "tini",
+    "socat": "socat",
+    "busybox": "busybox-static",
+}
+SBIN = "/usr/sbin:/sbin"  # where an ordinary user's PATH does not look
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at."""
+
+    what: str
+    well: bool
+    found: str
+    mend: str
+
+
+def required() -> list[Check]:
+    """What no lab can do without."""
+    return [*(_command(name, package) for name, package in COMMANDS.items()), _fuse(), _namespaces()]
+
+
+def optional() -> list[Check]:
+    """What some scenarios need, and what is used instead."""
+    return [_cgroups()]
+
+
+def _command(name: str, package: str) -> Check:
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}")
+    return Check(name, found is not None, found or "not there", f"apt-get install {package}")
+
+
+def _fuse() -> Check:
+    """zfs-fuse mounts its file systems through /dev/fuse."""
+    mend = "modprobe fuse; for an ordinary user, chmod 0666 /dev/fuse (Debian's default)"
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        return Check("/dev/fuse", False, str(error), mend)
+    return Check("/dev/fuse", True, "opens", mend)
+
+
+def _namespaces() -> Check:
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    kinds = ["--mount", "--net", "--pid", "--fork", "--uts", "--mount-proc"]
+    mend = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
+    return Check("namespaces", *_tried(["unshare", *user, *kinds, "true"]), mend)
+
+
+def _tried(argv: list[str]) -> tuple[bool, str]:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False, str(error)
+    return done.returncode == 0, done.stderr.strip() or "can be made"
+
+
+def _cgroups() -> Check:
+    """Nomad's exec driver needs cgroups of its own."""
+    found = cgroups.hierarchies()
+    return Check(
+        "cgroups",
+        bool(found),
+        f"{len(found)} hierarchies can be written to" if found else "none can be written to",
+        "run as root; without, consumers run under the lab's own driver instead of Nomad's exec driver",
+    )

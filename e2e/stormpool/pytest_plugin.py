@@ -1,0 +1,142 @@
+"""The pytest plugin: a scenario's module names its `LAB`, its tests take the `cluster` that comes of it.
+
+pytest scenarios/csi/test_controller_calls_are_serialized.py --nomad=1.6.0 --nomad=1.6.1
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+    from stormpool.store import RunDirectory
+
+PROGRESS = "STORMPOOL_PROGRESS_FD"  # environment: where the command line hears of progress
+LARGEST_SEED = 2**31
+FAILED = pytest.StashKey[BaseException]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of scenarios."""
+    group = parser.getgroup("stormpool", "labs with real agents")
+    group.addoption(
+        "--nomad",
+        action="append",
+        default=[],
+        metavar="VERSION|PATH",
+        help="the Nomad to run, by version or by the program's path; several times for several",
+    )
+    group.addoption(
+        "--seed", type=int, default=None, help="the seed of what is left to chance; printed with each run"
+    )
+    group.addoption("--out", type=Path, default=Path("runs"), help="where runs are kept (default: runs)")
+    group.addoption("--provider", default="netns", help="what nodes are made of (default: netns)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The markers of scenarios; and one seed for all of them, so that a failure can be run again."""
+    config.addinivalue_line("markers", "scenario: brings up a lab of real agents")
+    if config.getoption("--seed") is None:
+        config.option.seed = random.SystemRandom().randrange(LARGEST_SEED)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Print the seed."""
+    return f"stormpool: seed {config.getoption('--seed')}, runs in {config.getoption('--out')}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A scenario runs once a version asked for, with the version in its id."""
+    if "nomad_version" in metafunc.fixturenames:
+        from stormpool.runner import DEFAULT_NOMAD
+
+        wanted = metafunc.config.getoption("--nomad") or [DEFAULT_NOMAD]
+        metafunc.parametrize("nomad_version", wanted, ids=lambda version: f"nomad-{version}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what brings up a lab."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker("scenario")
+
+
+@pytest.fixture
+def nomad_version(request: pytest.FixtureRequest) -> str:
+    """The Nomad a scenario runs on."""
+    return str(request.param)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Cluster]:
+    """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards."""
+    from stormpool.errors import Misuse
+    from stormpool.judge import NotJudged
+    from stormpool.lab import Lab
+    from stormpool.runner import Asked, running
+
+    lab = getattr(request.module, "LAB", None)
+    if not isinstance(lab, Lab):
+        raise Misuse(
+            f"{request.node.nodeid} takes a cluster, and its module has no `LAB`",
+            fix="say which: LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])",
+        )
+    options = request.config.option
+    asked = Asked(
+        lab=lab,
+        scenario=request.node.nodeid.partition("[")[0],
+        nomad=nomad_version,
+        seed=options.seed,
+        out=options.out,
+        provider=options.provider,
+    )
+    with running(asked, _tell) as up:
+        yield up
+        up.failed = request.node.stash.get(FAILED, None)
+        if up.run_directory.judged() is None and up.failed is None:
+            raise NotJudged(f"{asked.scenario} ended without judging any guarantee")
+    _attach(request, up.run_directory)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Remember what a test ended with: its fixture hears nothing of it, and writes it into the run."""
+    report = yield
+    if call.when == "call" and call.excinfo is not None:
+        item.stash[FAILED] = call.excinfo.value
+    return report
+
+
+def _attach(request: pytest.FixtureRequest, run: RunDirectory) -> None:
+    """Tell JUnit and Allure where the run is, and what was judged."""
+    judged = run.judged()
+    properties = [("run", str(run.path))]
+    properties += [
+        (verdict.guarantee, str(verdict.outcome)) for verdict in (judged.verdicts if judged else [])
+    ]
+    request.node.user_properties.extend(properties)
+    if request.config.pluginmanager.has_plugin("allure_pytest") and request.config.getoption(
+        "allure_report_dir", None
+    ):
+        import allure
+
+        allure.attach.file(  # type: ignore[no-untyped-call]
+            str(run.report), "report", allure.attachment_type.HTML
+        )
+
+
+def _tell(run: RunDirectory | None, what: str) -> None:
+    """Progress, as a line of JSON, for a command line that listens."""
+    descriptor = os.environ.get(PROGRESS)
+    if descriptor is not None:
+        line = {"run": str(run.path) if run else None, "what": what}
+        with contextlib.suppress(OSError):  # who listened is gone; the run goes on
+            os.write(int(descriptor), json.dumps(line).encode() + b"\n")

@@ -1,0 +1,267 @@
+"""Runs scenarios for the command line: a pytest process each, several labs at once, and what came of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+
+from stormpool.errors import MachineError, Misuse
+from stormpool.judge import told_of
+from stormpool.pytest_plugin import LARGEST_SEED, PROGRESS
+from stormpool.store import RunDirectory
+from stormpool.verdict import Outcome, Verdict
+
+# Worst first: a breach that was seen is one, whatever else went wrong.
+EXIT_CODES = {
+    "invalid": 1,
+    "misuse": Misuse.exit_code,
+    "machine": MachineError.exit_code,
+    "unknown": 2,
+    "valid": 0,
+}
+
+
+PLAIN_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of one run: what `--json` prints."""
+
+    scenario: str
+    versions: dict[str, str]
+    seed: int
+    outcome: str  # valid, invalid, unknown, misuse or machine
+    verdicts: list[Verdict]
+    timings: dict[str, float]  # seconds of each phase
+    run: str  # its directory
+    report: str
+    replay: str
+    error: str = ""
+    operations: dict[str, str] = {}  # what the workload did, by name: how many times, and how many failed
+
+    @classmethod
+    def of(cls, directory: RunDirectory) -> Result:
+        """Read it from a run's directory."""
+        about, judged = directory.about(), directory.judged()
+        outcome = str(judged.outcome if judged else Outcome.UNKNOWN)
+        if about.error and outcome != Outcome.INVALID:
+            outcome = about.error_kind if about.error_kind in EXIT_CODES else str(Outcome.UNKNOWN)
+        return cls(
+            scenario=about.scenario,
+            versions=about.versions,
+            seed=about.seed,
+            outcome=outcome,
+            verdicts=judged.verdicts if judged else [],
+            timings=about.timings,
+            run=str(directory.path),
+            report=str(directory.report),
+            replay=about.replay,
+            error=about.error,
+            operations=about.operations,
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the command line was asked to run."""
+
+    scenarios: Sequence[str]
+    nomads: Sequence[str]
+    seed: int | None
+    repeat: int
+    parallel: int
+    out: Path
+    provider: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pytest process."""
+
+    scenario: str
+    nomad: str
+    seed: int
+    out: Path
+    provider: str
+
+    def argv(self) -> list[str]:
+        """The process; it ends with the thread that waits for it, whatever happens to this process."""
+        options = [
+            f"--nomad={self.nomad}",
+            f"--seed={self.seed}",
+            f"--out={self.out}",
+            f"--provider={self.provider}",
+        ]
+        pytest = [sys.executable, "-m", "pytest", self.scenario, *options, "-q", "-p", "no:cacheprovider"]
+        return ["setpriv", "--pdeathsig", "KILL", "--", *pytest]
+
+
+def run(batch: Batch, *, quiet: bool) -> list[Result]:
+    """Run a batch, with progress unless `quiet`; Ctrl-C ends every lab and then itself."""
+    for scenario in batch.scenarios:
+        path = scenario.partition("::")[0]
+        if not Path(path).exists():
+            raise Misuse(f"no scenario is at {path}", fix="give a file of scenarios, or FILE::TEST")
+    first = random.SystemRandom().randrange(LARGEST_SEED) if batch.seed is None else batch.seed
+    jobs = [
+        Job(scenario, nomad, first + turn, batch.out, batch.provider)
+        for turn in range(batch.repeat)
+        for scenario in batch.scenarios
+        for nomad in batch.nomads
+    ]
+    board = Board(len(jobs), quiet=quiet)
+    running: list[subprocess.Popen[bytes]] = []
+    with board, ThreadPoolExecutor(batch.parallel, thread_name_prefix="run") as pool:
+        waiting = [pool.submit(_run_one, job, board, running) for job in jobs]
+        try:
+            return [result for done in waiting for result in done.result()]
+        except KeyboardInterrupt:
+            for done in waiting:
+                done.cancel()
+            for process in list(running):
+                process.send_signal(signal.SIGINT)
+            raise
+
+
+def exit_code(results: Sequence[Result]) -> int:
+    """What a command that judged these ends with."""
+    seen = {result.outcome for result in results}
+    return next((code for outcome, code in EXIT_CODES.items() if outcome in seen), EXIT_CODES["unknown"])
+
+
+def told(result: Result) -> str:
+    """What came of a run, for people."""
+    versions = " ".join(f"{name} {version}" for name, version in result.versions.items())
+    lines = [f"{result.scenario}  {versions}  seed {result.seed}  {result.outcome.upper()}"]
+    lines += [f"  {line}" for verdict in result.verdicts for line in told_of(verdict).splitlines()]
+    if result.error:
+        lines += [f"  {line}" for line in result.error.splitlines()]
+    done = ", ".join(f"{name}: {count}" for name, count in result.operations.items())
+    spent = sum(result.timings.values())
+    lines += [
+        f"  took {spent:.1f} s; {done}" if done else f"  took {spent:.1f} s",
+        f"  report: {result.report}",
+        f"  again:  {result.replay}",
+    ]
+    return "\n".join(lines)
+
+
+def _run_one(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> list[Result]:
+    """Run one pytest process, and read what came of its runs."""
+    reading, writing = os.pipe()
+    environment = {**os.environ, PROGRESS: str(writing)}
+    process = subprocess.Popen(
+        job.argv(),
+        env=environment,
+        pass_fds=[writing],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # a Ctrl-C is passed on once, by us
+    )
+    running.append(process)
+    os.close(writing)
+    runs: dict[str, None] = {}
+    listener = threading.Thread(target=_listen, args=(reading, job, board, runs), daemon=True)
+    listener.start()
+    said = process.communicate()[0].decode(errors="replace")
+    listener.join()
+    running.remove(process)
+    board.finished(job)
+    if not runs:
+        raise Misuse(
+            f"{job.scenario} ran nothing:\n{said.strip()[-2000:]}", fix="mend what pytest complains about"
+        )
+    return [Result.of(RunDirectory.existing(Path(path))) for path in runs]
+
+
+def _listen(reading: int, job: Job, board: Board, runs: dict[str, None]) -> None:
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            said = json.loads(line)
+            if said["run"]:
+                runs[said["run"]] = None
+            board.told(job, said["what"])
+
+
+class Board:
+    """Live progress of several runs: a line each on a terminal, plain lines elsewhere."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._total = total
+        self._done = 0
+        self._going: dict[Job, Spinner] = {}
+        self._lock = threading.Lock()
+        self._live = Live(
+            console=self._console, get_renderable=self._draw, refresh_per_second=8, transient=True
+        )
+
+    def __enter__(self) -> Board:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def told(self, job: Job, what: str) -> None:
+        """A run has come to this."""
+        line = f"{Path(job.scenario).name}  nomad {job.nomad}  seed {job.seed}  {what}"
+        with self._lock:
+            if job in self._going:
+                self._going[job].update(text=line)
+            else:
+                self._going[job] = Spinner("dots", text=line)
+        if not self._console.is_terminal:
+            self._console.print(line, highlight=False, markup=False)
+
+    def finished(self, job: Job) -> None:
+        """A run is over."""
+        with self._lock:
+            self._going.pop(job, None)
+            self._done += 1
+
+    def _draw(self) -> Table:
+        table = Table.grid()
+        with self._lock:
+            for spinner in self._going.values():
+                table.add_row(spinner)
+            table.add_row(f"{self._done} of {self._total} runs done")
+        return table
+
+
+@contextmanager
+def spinner(what: str) -> Iterator[Callable[[str], None]]:
+    """Progress of one thing that takes a while."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(what) as status:
+            yield status.update
+        return
+    last = time.monotonic()
+
+    def tell(said: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > PLAIN_EVERY:
+            last = time.monotonic()
+            console.print(said, highlight=False, markup=False)
+
+    yield tell

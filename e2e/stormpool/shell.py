@@ -1,0 +1,54 @@
+"""The one door for commands on this host: argv lists, never a shell string; an error carries all it said."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stormpool.errors import CommandFailed, TimedOut
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a command that has ended said."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    where: str = "this host",
+    input: str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    check: bool = True,
+) -> Completed:
+    """Run a command to its end.
+
+    `timeout` is in seconds. Raises `CommandFailed` when it ends with another code than 0 and `check` is
+    set, `TimedOut` when it does not end (it is killed then).
+    """
+    try:
+        done = subprocess.run(
+            list(argv),
+            input=input,
+            env=dict(env) if env is not None else None,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as expired:
+        raise TimedOut(f"{where}: `{' '.join(argv)}` did not end within {timeout:g} s") from expired
+    except FileNotFoundError as missing:
+        raise CommandFailed(where, argv, 127, "", f"{argv[0]}: not found") from missing
+    if check and done.returncode != 0:
+        raise CommandFailed(where, argv, done.returncode, done.stdout, done.stderr)
+    return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,149 @@
+"""From what passed on a plugin's socket to calls and replies: the last pure step before the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import msgspec
+
+from stormpool.history import Call, Event, Gone, Reply
+from stormpool.tap import frames, wire
+from stormpool.tap.frames import Broken, Closed, HalfClosed, Message, Opened, Reset, Side
+from stormpool.tap.messages import describe
+
+# gRPC's status codes, by number (grpc.io, "Status codes").
+CODES = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+]
+
+SIDES = {wire.CALLER: Side.CALLER, wire.PLUGIN: Side.PLUGIN}
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """Which tap speaks: the first line it sends."""
+
+    plugin: str
+    node: str
+    alloc: str = ""
+
+
+class _Open(msgspec.Struct):
+    """A call that is going on."""
+
+    id: str
+    method: str
+    read_at: int
+    told: bool = False
+    request: bytes = b""
+    answer: bytes = b""
+
+
+class _Connection(msgspec.Struct):
+    peer: int
+    parser: frames.Connection
+    calls: dict[int, _Open] = {}
+
+
+class Calls:
+    """What one tap tells, as events. Times in come as they are; `zero` is taken from them."""
+
+    def __init__(self, hello: Hello, protocol: ModuleType, zero: int) -> None:
+        self._hello = hello
+        self._protocol = protocol
+        self._zero = zero
+        self._connections: dict[int, _Connection] = {}
+        self._count = 0
+
+    def take(self, record: wire.Record) -> Iterator[Event]:
+        """The events that one record completes."""
+        if record.kind == wire.OPENED:
+            self._connections[record.connection] = _Connection(int(record.body), frames.Connection())
+            return
+        connection = self._connections.get(record.connection)
+        if connection is None:
+            return
+        if record.kind == wire.ENDED:
+            del self._connections[record.connection]
+            for call in connection.calls.values():
+                yield from self._tell(call, connection, record)
+                yield Gone(t=record.read_at - self._zero, id=call.id, by=record.body.decode())
+            return
+        for event in connection.parser.feed(SIDES[record.kind], record.body):
+            yield from self._event(event, connection, record)
+
+    def _event(self, event: frames.Event, connection: _Connection, record: wire.Record) -> Iterator[Event]:
+        calls = connection.calls
+        match event:
+            case Opened(stream, path, _):
+                self._count += 1
+                name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
+                calls[stream] = _Open(name, path.rpartition("/")[2], record.read_at)
+            case Message(stream, side, body) if stream in calls:
+                if side is Side.CALLER:
+                    calls[stream].request = body
+                else:
+                    calls[stream].answer = body
+            case HalfClosed(stream) if stream in calls:
+                yield from self._tell(calls[stream], connection, record)
+            case Closed(stream, code, message) if stream in calls:
+                call = calls.pop(stream)
+                yield from self._tell(call, connection, record)
+                yield self._reply(call, code, message, record)
+            case Reset(stream, side, _) if stream in calls:
+                call = calls.pop(stream)
+                yield from self._tell(call, connection, record)
+                yield Gone(t=record.read_at - self._zero, id=call.id, by=side.name.lower())
+            case Broken():
+                for call in calls.values():
+                    yield Gone(t=record.read_at - self._zero, id=call.id, by="tap")
+                calls.clear()
+            case _:
+                return
+
+    def _tell(self, call: _Open, connection: _Connection, record: wire.Record) -> Iterator[Call]:
+        """Tell of a call once its request is whole, or will never be."""
+        if call.told:
+            return
+        call.told = True
+        said = describe(self._protocol, f"{call.method}Request", call.request)
+        yield Call(
+            t=call.read_at - self._zero,
+            id=call.id,
+            plugin=self._hello.plugin,
+            node=self._hello.node,
+            method=call.method,
+            volume=said.pop("volume_id", "") or said.pop("source_volume_id", "") or said.get("name", ""),
+            target=said.pop("node_id", ""),
+            args=said,
+            alloc=self._hello.alloc,
+            peer=connection.peer,
+            sent=record.written_at - self._zero,
+        )
+
+    def _reply(self, call: _Open, code: int, message: str, record: wire.Record) -> Reply:
+        result = describe(self._protocol, f"{call.method}Response", call.answer) if code == 0 else {}
+        return Reply(
+            t=record.read_at - self._zero,
+            id=call.id,
+            code=CODES[code] if code < len(CODES) else str(code),
+            message=message,
+            result=result,
+            told=record.written_at - self._zero,
+        )

@@ -1,0 +1,123 @@
+"""Watches what the servers hold for true while a run goes on, and writes every change into the history."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from operator import ne
+from pathlib import Path
+from typing import Any
+
+from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.nomad import Agents
+from stormpool.errors import TimedOut
+from stormpool.history import Leader, Member, PluginView
+from stormpool.lab import Lab, Role
+from stormpool.store import Recorder
+
+log = logging.getLogger(__name__)
+
+# hashicorp/raft's own words, with the time in front (agents print UTC where the zone is UTC).
+ELECTION = re.compile(r"(\S+) \[INFO\]\s+nomad\.raft: election won:.*?\bterm=(\d+)")
+LOOK_EVERY = 0.2  # seconds between two looks at the servers' logs
+QUERY = 5.0  # seconds a blocking query waits for news
+STOP_TIMEOUT = 5.0  # seconds that reading the logs to their end may take
+
+
+class Watch:
+    """Threads that watch the members, the plugins and the servers' logs."""
+
+    def __init__(self, lab: Lab, agents: Agents, logs: Path, recorder: Recorder) -> None:
+        self._lab = lab
+        self._agents = agents
+        self._logs = logs
+        self._recorder = recorder
+        self._stop = threading.Event()
+        self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._elections.start()
+        follow: list[tuple[str, object, Callable[[Any], None]]] = [("nodes", [], self._members())]
+        for plugin in self._lab.plugins:
+            follow.append((f"plugin/csi/{plugin.id}", None, self._plugin(plugin.id)))
+        for what in follow:
+            threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """End, and read the servers' logs to their end; the queries end with the connections."""
+        self._stop.set()
+        self._elections.join(LOOK_EVERY + STOP_TIMEOUT)
+
+    def _follow(self, path: str, missing: object, tell: Callable[[Any], None]) -> None:
+        """Tell whenever an answer of the servers has changed; when one does not answer, ask the next."""
+        last: object = object()
+        names = [node.name for node in self._lab.nodes() if node.role is Role.SERVER]
+        turn = 0
+        while not self._stop.is_set():
+            try:
+                api = self._agents.api(names[turn % len(names)])
+                last = api.until(path, partial(ne, last), timeout=QUERY, missing=missing)
+                if last is not None:
+                    tell(last)
+            except TimedOut:
+                continue
+            except (ApiError, Unreachable) as error:
+                log.debug("watching %s: %s", path, error)
+                turn += 1
+                self._stop.wait(LOOK_EVERY)
+
+    def _members(self) -> Callable[[list[dict[str, Any]]], None]:
+        before: dict[str, Member] = {}
+
+        def tell(nodes: list[dict[str, Any]]) -> None:
+            for node in nodes:
+                eligible = node["SchedulingEligibility"] == "eligible"
+                member = Member(0, node["Name"], node["ID"], node["Status"], eligible)
+                if before.get(node["ID"]) != member:
+                    before[node["ID"]] = member
+                    self._recorder.write(
+                        Member(self._recorder.now(), member.node, member.client_id, member.status, eligible)
+                    )
+
+        return tell
+
+    def _plugin(self, plugin: str) -> Callable[[dict[str, Any]], None]:
+        before: dict[str, bool] = {}
+
+        def tell(seen: dict[str, Any]) -> None:
+            nonlocal before
+            controllers = {
+                client: bool(info["Healthy"]) for client, info in (seen["Controllers"] or {}).items()
+            }
+            if controllers != before:
+                before = controllers
+                self._recorder.write(PluginView(self._recorder.now(), plugin, controllers))
+
+        return tell
+
+    def _watch_elections(self) -> None:
+        """Follow the servers' logs: an election is told with the time the server gives it."""
+        logs = [self._logs / f"{node.name}.log" for node in self._lab.nodes() if node.role is Role.SERVER]
+        read = dict.fromkeys(logs, 0)
+        last_round = False
+        while not last_round:
+            last_round = self._stop.wait(LOOK_EVERY)
+            for path in logs:
+                read[path] += self._read_elections(path, read[path])
+
+    def _read_elections(self, path: Path, start: int) -> int:
+        if not path.exists():
+            return 0
+        with path.open("rb") as file:
+            file.seek(start)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        for when, term in ELECTION.findall(whole.decode(errors="replace")):
+            at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
+            self._recorder.write(Leader(at, path.stem, int(term)))
+        return len(whole)
