@@ -1,0 +1,16 @@
+"""How every benchmark tells its figures: one JSON object, or a line a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+
+def show(figures: Mapping[str, object], *, as_json: bool) -> None:
+    """Print figures."""
+    if as_json:
+        print(json.dumps(figures))
+        return
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        print(f"{name:{width}}  {value:.3f}" if isinstance(value, float) else f"{name:{width}}  {value}")

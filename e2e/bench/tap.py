@@ -1,0 +1,116 @@
+"""What the tap adds to a call on a unix socket, against the same plugin without it, interleaved in one run.
+
+    python e2e/bench/tap.py [--calls N] [--json]
+
+The plugin is a gRPC server that answers at once, in a process of its own; the tap is the one labs use, and
+all it tells is read by this process, as in a lab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from figures import show
+from stormpool import stubs
+
+GOAL = 100.0  # microseconds added to the median
+WARM_UP = 300  # calls of each kind that are not counted
+
+PLUGIN = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import grpc
+from stormpool import stubs
+pb, rpc = stubs.load("csi", "csi_pb2"), stubs.load("csi", "csi_pb2_grpc")
+class Controller(rpc.ControllerServicer):
+    def ControllerPublishVolume(self, request, context):
+        return pb.ControllerPublishVolumeResponse(publish_context={"slot": "xvdb"})
+server = grpc.server(ThreadPoolExecutor(4))
+rpc.add_ControllerServicer_to_server(Controller(), server)
+server.add_insecure_port(f"unix:{sys.argv[1]}")
+server.start()
+server.wait_for_termination()
+"""
+
+
+def stub(path: Path) -> Any:
+    """A client of a socket, connected."""
+    channel = grpc.insecure_channel(f"unix:{path}")
+    grpc.channel_ready_future(channel).result(20)
+    return stubs.load("csi", "csi_pb2_grpc").ControllerStub(channel)
+
+
+def drain(report: socket.socket) -> None:
+    """Read all the tap tells."""
+    while report.recv(1 << 18):
+        pass
+
+
+def measure(directory: Path, calls: int) -> tuple[list[float], list[float]]:
+    """Microseconds of each call, without the tap and with it."""
+    plugin, tapped, told = (directory / name for name in ("plugin.sock", "csi.sock", "report.sock"))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(told))
+    listener.listen()
+    tap = [sys.executable, "-m", "stormpool.tap.proxy", "--hello", "{}"]
+    sockets = ["--listen", str(tapped), "--plugin", str(plugin), "--report", str(told)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PLUGIN, str(plugin)]),
+        subprocess.Popen([*tap, *sockets]),
+    ]
+    try:
+        report, _ = listener.accept()
+        threading.Thread(target=drain, args=(report,), daemon=True).start()
+        request = stubs.load("csi", "csi_pb2").ControllerPublishVolumeRequest(
+            volume_id="v1", node_id="client1"
+        )
+        request.volume_capability.access_mode.mode = 1
+        direct, through = stub(plugin), stub(tapped)
+        spent: dict[Any, list[float]] = {direct: [], through: []}
+        for _ in range(WARM_UP + calls):
+            for each in (direct, through):
+                began = time.perf_counter()
+                each.ControllerPublishVolume(request)
+                spent[each].append((time.perf_counter() - began) * 1e6)
+        return spent[direct][WARM_UP:], spent[through][WARM_UP:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def quantile(values: list[float], share: float) -> float:
+    """The value below which that share of them is."""
+    return sorted(values)[int(len(values) * share)]
+
+
+def main() -> None:
+    """Measure, and say what the tap adds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=3000)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        direct, through = measure(Path(scratch), asked.calls)
+    result: dict[str, float] = {"calls": asked.calls}
+    for name, share in (("p50", 0.5), ("p99", 0.99)):
+        result[f"direct_{name}_us"] = quantile(direct, share)
+        result[f"tap_{name}_us"] = quantile(through, share)
+        result[f"added_{name}_us"] = quantile(through, share) - quantile(direct, share)
+    result["goal_added_p50_us"] = GOAL
+    result["ratio_p50"] = result["tap_p50_us"] / result["direct_p50_us"]
+    show(result, as_json=asked.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The command line on saved runs: exit codes, JSON, and one clear message for bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stormpool.lab import Lab
+from stormpool.run import About
+from stormpool.store import RunDirectory
+
+HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
+GOOD = HISTORIES / "good" / "nomad-1.10.5-six-volumes.jsonl"
+BAD = HISTORIES / "bad" / "serialized-controller-calls" / "nomad-1.6.0.jsonl"
+
+
+def stormpool(*argv: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from stormpool.cli import main; main()", *map(str, argv)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def saved(tmp_path: Path, history: bytes) -> Path:
+    run = RunDirectory.create(tmp_path, "saved")
+    about = About(
+        id="1",
+        scenario="saved",
+        guarantees=["serialized controller calls"],
+        versions={"nomad": "1.6.0"},
+        seed=7,
+        lab=Lab(),
+        provider="netns",
+        started="2026-01-01",
+        replay="stormpool run saved --seed 7",
+    )
+    run.write_about(about)
+    run.history.write_bytes(history)
+    return run.path
+
+
+def test_a_good_run_ends_with_0(tmp_path: Path) -> None:
+    done = stormpool("check", saved(tmp_path, GOOD.read_bytes()))
+    assert done.returncode == 0
+    assert "held *serialized controller calls*" in done.stdout
+
+
+def test_a_bad_run_ends_with_1_and_a_witness(tmp_path: Path) -> None:
+    done = stormpool("check", saved(tmp_path, BAD.read_bytes()), "--json")
+    assert done.returncode == 1
+    result = json.loads(done.stdout)
+    assert result["outcome"] == "invalid"
+    assert result["seed"] == 7
+    verdict = result["verdicts"][0]
+    assert verdict["guarantee"] == "serialized controller calls"
+    witness = verdict["witnesses"][0]
+    assert len(witness["rpcs"]) == 2
+    assert witness["start"] < witness["end"]
+    assert Path(result["run"]).is_dir()
+    assert Path(result["report"]).exists()
+
+
+def test_a_run_with_nothing_to_judge_ends_with_2(tmp_path: Path) -> None:
+    assert stormpool("check", saved(tmp_path, b'{"kind":"phase","t":0,"name":"up"}\n')).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("check", "/nowhere"), "/nowhere is no run"),
+        (("run", "nowhere.py"), "no scenario is at nowhere.py"),
+        (("run",), "Missing argument"),
+        (("sing",), "No such command"),
+        (("build", "9.9.9"), "no Nomad '9.9.9' is known"),
+        (("exec", "client1", "true", "--lab", "nolab"), "no such lab is up"),
+    ],
+)
+def test_misuse_ends_with_64_and_one_message(argv: tuple[str, ...], says: str) -> None:
+    done = stormpool(*argv)
+    assert done.returncode == 64
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_corrupted_history_is_misuse_and_says_the_line(tmp_path: Path) -> None:
+    done = stormpool("check", saved(tmp_path, BAD.read_bytes() + b"{not json\n"))
+    assert done.returncode == 64
+    assert "is no event" in done.stderr
+    assert f"line {len(BAD.read_bytes().splitlines()) + 1}" in done.stderr
