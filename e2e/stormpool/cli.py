@@ -78,9 +78,11 @@ def run(
     A SCENARIO is a file of them, or one test in it (FILE::TEST), as pytest names them.
     """
     batch = scenarios.Batch(scenario, nomad or (DEFAULT_NOMAD,), seed, repeat, parallel, out, provider)
-    results = scenarios.run(batch, quiet=as_json)
-    for result in results:
+
+    def tell(result: Result) -> None:
         click.echo(msgspec.json.encode(result).decode() if as_json else scenarios.told(result))
+
+    results = scenarios.run(batch, tell, quiet=as_json)
     sys.exit(scenarios.exit_code(results))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from stormpool import pools, stubs
 from stormpool.agents.api import Api, ApiError, Unreachable
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
+from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.errors import MachineError, Misuse, TimedOut
 from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process, Volume
 from stormpool.judge import judge, must_hold
@@ -24,12 +26,14 @@ from stormpool.plugins import csi
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
 from stormpool.verdict import Guarantee
+from stormpool.wait import wait_until
 from stormpool.watch import Watch
 from stormpool.workloads import Workload, alloc_of, claims_of
 
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
 WATCH_EVERY = 0.2  # seconds between two looks at the tasks of a node
+OBSERVE_EVERY = 0.2  # seconds between two looks at a node on which something is left
 VOLUME_BYTES = 64 << 20
 OBSERVER = Path(__file__).with_name("observe.py")
 
@@ -148,7 +152,8 @@ class Cluster:
     def run(self, *workloads: Workload, settle: float = SETTLE_TIMEOUT) -> RunHistory:
         """Run workloads at once, let the cluster settle, observe every node, and return what happened.
 
-        `settle`: seconds until claims and allocations must agree once the workloads are over.
+        `settle`: seconds from the workloads' end until nothing of them may be left, in the servers' books
+        or on a node.
         """
         watching = [self._watch_tasks(node) for node in self._clients()]
         self.recorder.phase("workload")
@@ -157,12 +162,13 @@ class Cluster:
         for done in acting:
             done.result()
         self.recorder.phase("settle")
-        self._settle(settle)
+        within = time.monotonic() + settle
+        books = self._settle(within)
         self.recorder.phase("observe")
         for observer in watching:
             observer.stop()
         for node in self._clients():
-            self._observe(node)
+            self._observe(node, books, within)
         return RunHistory(self.run_directory.read_history().events, self.run_directory)
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
@@ -205,8 +211,8 @@ class Cluster:
         for plugin in self.lab.plugins:
             csi.wait_healthy(plugin, self.lab, self._agents)
 
-    def _settle(self, within: float) -> None:
-        """Wait until no consumer lives and no claim is left, within a bound; write down how it ended."""
+    def _settle(self, within: float) -> Books:
+        """Wait until no consumer lives and no claim is left, and write down what the servers then say."""
         began = self.recorder.now()
         settled = -1.0
         try:
@@ -214,16 +220,18 @@ class Cluster:
                 if not stub["ID"].startswith("plugin-"):
                     self.api().delete(f"job/{stub['ID']}")
             for name in self._volumes:
-                left = within - (self.recorder.now() - began) / 1e9
-                self.api().until(f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=left)
-            left = within - (self.recorder.now() - began) / 1e9
-            self.api().until("allocations", lambda seen: not _consumers(seen), timeout=left)
+                self.api().until(
+                    f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=_left(within)
+                )
+            self.api().until("allocations", lambda seen: not _consumers(seen), timeout=_left(within))
             settled = (self.recorder.now() - began) / 1e9
         except (TimedOut, ApiError, Unreachable):
             pass  # what has not settled is for the checkers to name
         claims = {name: claims_of(self.api().get(f"volume/csi/{name}")) for name in self._volumes}
         allocs = [alloc_of(stub) for stub in self.api().get("allocations")]
-        self.recorder.write(Books(self.recorder.now(), claims, allocs, self._exhausted(), settled))
+        books = Books(self.recorder.now(), claims, allocs, self._exhausted(), settled)
+        self.recorder.write(books)
+        return books
 
     def _exhausted(self) -> list[str]:
         """What the scheduler still says of volumes whose claims are exhausted."""
@@ -235,10 +243,25 @@ class Cluster:
                     said += [reason for reason in reasons if "exhausted" in reason]
         return sorted(set(said))
 
-    def _observe(self, node: Node) -> None:
+    def _observe(self, node: Node, books: Books, within: float) -> None:
+        """Look at a node until nothing is left on it that should not be, and write down the last look."""
         argv = [self._nodes.python, "-I", "-S", str(OBSERVER)]
-        seen = json.loads(node.run(argv).stdout)
-        self.recorder.write(observed(seen, node.spec.name, self.recorder.zero, settled=True))
+        looks: list[Observed] = []
+
+        def look() -> list[str]:
+            seen = json.loads(node.run(argv).stdout)
+            looks.append(observed(seen, node.spec.name, self.recorder.zero, settled=True))
+            return list(left_on(looks[-1], books, self._volumes))
+
+        with contextlib.suppress(TimedOut):  # what is left is for the checkers to name
+            wait_until(
+                f"nothing is left on {node.spec.name}",
+                look,
+                lambda left: not left,
+                timeout=_left(within),
+                every=OBSERVE_EVERY,
+            )
+        self.recorder.write(looks[-1])
 
     def _watch_tasks(self, node: Node) -> Stream:
         """Write every change of the tasks that hold a volume into the history."""
@@ -249,6 +272,11 @@ class Cluster:
 
         argv = [self._nodes.python, "-I", "-S", str(OBSERVER), "--watch", str(WATCH_EVERY)]
         return node.stream(argv, tell)
+
+
+def _left(within: float) -> float:
+    """Seconds until then, on the monotonic clock."""
+    return max(0.0, within - time.monotonic())
 
 
 def _consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:

@@ -16,12 +16,11 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from stormpool import forward, ledger
+from stormpool import forward, ledger, processes
 from stormpool.errors import MachineError, Misuse
 from stormpool.lab import Lab
 from stormpool.ledger import Written
 from stormpool.plugins import csi
-from stormpool.providers import processes
 from stormpool.runner import Asked, running
 from stormpool.wait import wait_until
 

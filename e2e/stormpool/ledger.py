@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from stormpool.providers import cgroups, processes
+from stormpool import processes
+from stormpool.providers import cgroups
 
 Identity = tuple[int, int]  # pid and start time, for pids are used again
 

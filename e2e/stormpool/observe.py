@@ -17,11 +17,9 @@ import select
 import subprocess
 import sys
 import time
+from typing import Any
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
-# Where an agent keeps volumes and tasks' directories: mounts there are the node's. A container that is being
-# set up still sees them, in a copy that may be older than what is mounted now; it is no task yet.
-AGENTS_OWN = re.compile(r"/client/csi/|/alloc/[0-9a-f]{8}-")
 LONGEST = 300  # characters kept of a command line
 
 
@@ -30,16 +28,38 @@ def _read(path: str) -> str:
         return file.read()
 
 
-def zfs_mounts(pid: int | str) -> list[tuple[str, str, bool]]:
-    """The ZFS file systems a process sees: source, mount point, writable (proc_pid_mountinfo(5))."""
+def mounts_in(mountinfo: str) -> list[list[str]]:
+    """What is mounted: device, root, mount point, options, kind, source (proc_pid_mountinfo(5))."""
     found = []
-    for line in _read(f"/proc/{pid}/mountinfo").splitlines():
+    for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
-        kind, source, *_ = after.split()
-        if kind in ("zfs", "fuse.zfs"):
-            fields = before.split()
-            found.append((source, fields[4], "rw" in fields[5].split(",")))
+        found.append([*before.split()[2:6], *after.split()[:2]])
     return found
+
+
+def zfs_mounts(mounts: list[list[str]]) -> list[tuple[str, str, bool]]:
+    """The ZFS file systems among mounts: source, mount point, writable."""
+    return [
+        (source, point, "rw" in options.split(","))
+        for _, _, point, options, kind, source in mounts
+        if kind in ("zfs", "fuse.zfs")
+    ]
+
+
+def root_of(mounts: list[list[str]]) -> list[str]:
+    """The device and directory that are mounted as the root."""
+    return [mount[:2] for mount in mounts if mount[2] == "/"][-1]
+
+
+def contained_writes(mounts: list[list[str]], node_root: list[str]) -> list[str]:
+    """Sources of the ZFS file systems that a contained process can write to, by what it sees mounted.
+
+    Contained: it does not see the node's own root any more. One that does has all the node has, as an agent;
+    or it is a container being set up, with a copy of all that is mounted, and no task yet.
+    """
+    if node_root in (mount[:2] for mount in mounts):
+        return []
+    return sorted({source for source, _, writable in zfs_mounts(mounts) if writable})
 
 
 def _alloc_and_task(pid: int, argv: str) -> tuple[str, str]:
@@ -60,43 +80,52 @@ def _alloc_and_task(pid: int, argv: str) -> tuple[str, str]:
     return "", ""
 
 
-def process(pid: int, base: str, known: set[tuple[str, str]]) -> dict[str, object] | None:
-    """One process, or None when it is a kernel thread, has ended meanwhile, or is this one."""
-    if pid == os.getpid():
-        return None
+def identity(pid: int) -> tuple[int, int, str] | None:
+    """A process's start in clock ticks since boot, its parent and its name; None when it has ended."""
     try:
         name, _, rest = _read(f"/proc/{pid}/stat").partition("(")[2].rpartition(")")
-        fields = rest.split()
-        argv = _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
-        if fields[0] in "ZX" or not argv:
-            return None
-        own = os.readlink(f"/proc/{pid}/ns/mnt") != base
-        mounted = zfs_mounts(pid) if own else []
-        own_mounts = [
-            mount for mount in mounted if mount[:2] not in known and not AGENTS_OWN.search(mount[1])
-        ]
-        writes = sorted({source for source, _, writable in own_mounts if writable})
-        alloc, task = _alloc_and_task(pid, argv)
-    except (OSError, IndexError, ValueError):
+    except OSError:
         return None
-    return {
-        "pid": pid,
-        "started": int(fields[19]),
-        "name": name,
-        "argv": argv[:LONGEST],
-        "parent": int(fields[1]),
-        "alloc": alloc,
-        "task": task,
-        "writes": writes,
-    }
+    fields = rest.split()
+    return None if fields[0] in "ZX" else (int(fields[19]), int(fields[1]), name)
 
 
-def processes() -> list[dict[str, object]]:
-    """Every process of this node."""
-    base = os.readlink("/proc/self/ns/mnt")
-    known = {(source, target) for source, target, _ in zfs_mounts("self")}
+def process(pid: int, namespace: str, node_root: list[str]) -> dict[str, Any] | None:
+    """One process; None for a kernel thread, for this one, and when it has ended meanwhile."""
+    who = identity(pid)
+    if who is None or pid == os.getpid():
+        return None
+    try:
+        argv = _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
+        alloc, task = _alloc_and_task(pid, argv)
+        own = os.readlink(f"/proc/{pid}/ns/mnt") != namespace
+        writes = contained_writes(mounts_in(_read(f"/proc/{pid}/mountinfo")), node_root) if own else []
+    except (OSError, ValueError):
+        return None
+    if not argv:
+        return None
+    started, parent, name = who
+    told = {"pid": pid, "started": started, "name": name, "argv": argv[:LONGEST], "parent": parent}
+    return {**told, "alloc": alloc, "task": task, "writes": writes}
+
+
+def processes() -> list[dict[str, Any]]:
+    """Every process of this node; those that were seen to write were all there at one instant."""
+    namespace, node_root = os.readlink("/proc/self/ns/mnt"), root_of(own_mounts())
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
-    return [seen for pid in pids if (seen := process(pid, base, known)) is not None]
+    found = [seen for pid in pids if (seen := process(pid, namespace, node_root)) is not None]
+    return [seen for seen in found if not seen["writes"] or still_there(seen)]
+
+
+def own_mounts() -> list[list[str]]:
+    """What the node itself sees mounted."""
+    return mounts_in(_read("/proc/self/mountinfo"))
+
+
+def still_there(seen: dict[str, Any]) -> bool:
+    """Whether a process goes on."""
+    who = identity(seen["pid"])
+    return who is not None and who[0] == seen["started"]
 
 
 def _names(*argv: str) -> list[str]:
@@ -107,9 +136,9 @@ def _names(*argv: str) -> list[str]:
     return said.stdout.split() if said.returncode == 0 else []
 
 
-def everything() -> dict[str, object]:
+def everything() -> dict[str, Any]:
     """All that can be seen of this node."""
-    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in zfs_mounts("self")]
+    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in zfs_mounts(own_mounts())]
     return {
         "at": time.monotonic_ns(),
         "processes": processes(),
@@ -119,7 +148,7 @@ def everything() -> dict[str, object]:
     }
 
 
-def _tell(seen: dict[str, object]) -> None:
+def _tell(seen: dict[str, Any]) -> None:
     print(json.dumps(seen), flush=True)
 
 
@@ -128,9 +157,10 @@ def watch(every: float) -> None:
     before, since = None, 0
     while True:
         at = time.monotonic_ns()
-        now = [seen for seen in processes() if seen["writes"]]
+        writers = [seen for seen in processes() if seen["writes"]]
+        now = {(seen["alloc"], source) for seen in writers for source in seen["writes"]}
         if now != before:
-            _tell({"at": at, "since": since, "processes": now})
+            _tell({"at": at, "since": since, "processes": writers})
             before = now
         since = at
         if select.select([sys.stdin], [], [], every)[0]:

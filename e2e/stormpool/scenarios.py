@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from stormpool.errors import MachineError, Misuse
 from stormpool.judge import told_of
@@ -113,8 +114,11 @@ class Job:
         return ["setpriv", "--pdeathsig", "KILL", "--", *pytest]
 
 
-def run(batch: Batch, *, quiet: bool) -> list[Result]:
-    """Run a batch, with progress unless `quiet`; Ctrl-C ends every lab and then itself."""
+def run(batch: Batch, tell: Callable[[Result], None], *, quiet: bool) -> list[Result]:
+    """Run a batch, and `tell` of each run as it ends; with progress unless `quiet`.
+
+    Ctrl-C ends every lab and then itself.
+    """
     for scenario in batch.scenarios:
         path = scenario.partition("::")[0]
         if not Path(path).exists():
@@ -126,18 +130,24 @@ def run(batch: Batch, *, quiet: bool) -> list[Result]:
         for scenario in batch.scenarios
         for nomad in batch.nomads
     ]
+    results: list[Result] = []
     board = Board(len(jobs), quiet=quiet)
     running: list[subprocess.Popen[bytes]] = []
     with board, ThreadPoolExecutor(batch.parallel, thread_name_prefix="run") as pool:
         waiting = [pool.submit(_run_one, job, board, running) for job in jobs]
         try:
-            return [result for done in waiting for result in done.result()]
+            for done in as_completed(waiting):
+                with board.aside():
+                    for result in done.result():
+                        tell(result)
+                        results.append(result)
         except KeyboardInterrupt:
             for done in waiting:
                 done.cancel()
             for process in list(running):
                 process.send_signal(signal.SIGINT)
             raise
+    return results
 
 
 def exit_code(results: Sequence[Result]) -> int:
@@ -208,28 +218,39 @@ class Board:
         self._console = Console(stderr=True, quiet=quiet)
         self._total = total
         self._done = 0
-        self._going: dict[Job, Spinner] = {}
+        self._going: dict[Job, Going] = {}
         self._lock = threading.Lock()
-        self._live = Live(
-            console=self._console, get_renderable=self._draw, refresh_per_second=8, transient=True
-        )
+        self._live: Live | None = None
 
     def __enter__(self) -> Board:
         if self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._draw,
+                refresh_per_second=8,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        if self._live is not None:
+            self._live.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Off the terminal while something else is printed there."""
+        self.__exit__()
+        yield
+        self.__enter__()  # with a new Live: one that is started again draws over what was printed
 
     def told(self, job: Job, what: str) -> None:
         """A run has come to this."""
         line = f"{Path(job.scenario).name}  nomad {job.nomad}  seed {job.seed}  {what}"
         with self._lock:
-            if job in self._going:
-                self._going[job].update(text=line)
-            else:
-                self._going[job] = Spinner("dots", text=line)
+            self._going.setdefault(job, Going()).line = line
         if not self._console.is_terminal:
             self._console.print(line, highlight=False, markup=False)
 
@@ -242,10 +263,24 @@ class Board:
     def _draw(self) -> Table:
         table = Table.grid()
         with self._lock:
-            for spinner in self._going.values():
-                table.add_row(spinner)
+            for going in self._going.values():
+                table.add_row(going.drawn())
             table.add_row(f"{self._done} of {self._total} runs done")
         return table
+
+
+class Going:
+    """A run that goes on, as a line of the board."""
+
+    def __init__(self) -> None:
+        self.line = ""
+        self._began = time.monotonic()
+        self._spinner = Spinner("dots")
+
+    def drawn(self) -> Spinner:
+        """The line as it is now."""
+        self._spinner.update(text=Text(f"{self.line}  {time.monotonic() - self._began:.0f} s"))
+        return self._spinner
 
 
 @contextmanager

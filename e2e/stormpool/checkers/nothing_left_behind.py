@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from stormpool.history import Books, History, Mount, Observed, Process, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
@@ -10,7 +10,7 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 @guarantee("nothing left behind")
 def nothing_left_behind(history: History) -> Verdict:
-    """Once every consumer is stopped and all has settled, nothing of them is left on any node.
+    """Once every consumer is stopped, nothing of them is left on any node within the bound for settling.
 
     No process, executor or log collector of an allocation that is over, no volume still staged, published or
     mounted, no volume's pool still imported. Things that go on by design, as the agent, the plugins and the
@@ -20,18 +20,19 @@ def nothing_left_behind(history: History) -> Verdict:
     seen = [event for event in history.of(Observed) if event.settled]
     if not books or not seen:
         return nothing_left_behind.found(0, [], nothing="no node was observed once all had settled")
-    live = {alloc.id for alloc in books[-1].allocs if alloc.live}
     volumes = {event.volume for event in history.of(Volume)}
-    in_use = {volume for volume, claims in books[-1].claims.items() if set(claims) & live}
     witnesses = [
         Witness(f"{what} on {event.node} at {seconds(event.t)}", event.t, event.t, [event.node])
         for event in seen
-        for what in _left(event, live, volumes - in_use)
+        for what in left_on(event, books[-1], volumes)
     ]
     return nothing_left_behind.found(len(seen), witnesses, nothing="no node was observed")
 
 
-def _left(event: Observed, live: set[str], unused: set[str]) -> Iterator[str]:
+def left_on(event: Observed, books: Books, volumes: Collection[str]) -> Iterator[str]:
+    """What one look at a node shows of allocations and volumes that are no longer in use."""
+    live = {alloc.id for alloc in books.allocs if alloc.live}
+    unused = {volume for volume in volumes if not live.intersection(books.claims.get(volume, ()))}
     for process in event.processes:
         if process.alloc and process.alloc not in live:
             over = f"allocation {process.alloc[:8]}, which is over"

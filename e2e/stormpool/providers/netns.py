@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from stormpool import ledger, shell
+from stormpool import ledger, processes, shell
 from stormpool.errors import CommandFailed, MachineError, TimedOut
 from stormpool.lab import Lab, NodeSpec, Role
-from stormpool.providers import cgroups, checks, processes
+from stormpool.providers import cgroups, checks
 from stormpool.shell import Completed
 from stormpool.sockets import ShortPaths
 from stormpool.wait import wait_until

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 LAB = Path("/run/lab")
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 4096, 16384  # mount(2)
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SHARED = 1, 32, 4096, 16384, 1 << 20  # mount(2)
 MNT_DETACH = 2  # umount2(2)
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}  # system call numbers; the C library has no wrapper
 EVERY_UID = 4294967295  # the length of the first user namespace's only range (user_namespaces(7))
@@ -108,6 +108,8 @@ def enter(root: Path) -> None:
     call(libc.syscall(number, b".", b"."), "pivot_root")
     call(libc.umount2(b".", MNT_DETACH), "umount the old root")
     os.chdir("/")
+    # As an init system leaves it (mount_namespaces(7)): a container's copy follows what is unmounted here.
+    mount("", Path("/"), flags=MS_SHARED | MS_REC)
 
 
 def plug_in(address: str) -> None:
