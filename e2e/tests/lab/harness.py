@@ -25,7 +25,7 @@ def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def broken(result: dict[str, Any]) -> list[str]:
+def why_not(result: dict[str, Any]) -> list[str]:
     """Why a run's guarantees did not hold, or what kept it from being judged."""
     return [each["why"] for each in result["verdicts"] if each["outcome"] != "valid"] + [result["error"]]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import GOLDEN, CommandLine, Host, broken, results
+from harness import GOLDEN, CommandLine, Host, results, why_not
 
 pytestmark = pytest.mark.lab
 
@@ -14,8 +14,8 @@ def test_red_on_1_6_0_green_on_1_6_1_in_parallel(stormpool: CommandLine, tmp_pat
     done = stormpool("run", GOLDEN, *versions, "--seed", "7", "--out", tmp_path, "--json")
     assert done.returncode == 1, done.stderr
     red, green = sorted(results(done), key=lambda each: each["versions"]["nomad"])
-    assert green["outcome"] == "valid", broken(green)
-    assert red["outcome"] == "invalid", broken(red)
+    assert green["outcome"] == "valid", why_not(green)
+    assert red["outcome"] == "invalid", why_not(red)
     broken = {each["guarantee"]: each for each in red["verdicts"] if each["outcome"] == "invalid"}
     assert set(broken) == {"serialized controller calls"}
     witness = broken["serialized controller calls"]["witnesses"][0]

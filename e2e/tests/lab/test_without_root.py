@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import GOLDEN, ROOT, Host, broken, command, results
+from harness import GOLDEN, ROOT, Host, command, results, why_not
 from stormpool import stubs
 from stormpool.agents.build import cache_home
 
@@ -57,8 +57,8 @@ def test_the_demonstration_as_an_ordinary_user(tmp_path: Path, host: Host) -> No
         )
         assert done.returncode == 1, done.stderr + done.stdout
         red, green = results(done)
-        assert (red["versions"]["nomad"], red["outcome"]) == ("1.6.0", "invalid"), broken(red)
-        assert (green["versions"]["nomad"], green["outcome"]) == ("1.6.1", "valid"), broken(green)
+        assert (red["versions"]["nomad"], red["outcome"]) == ("1.6.0", "invalid"), why_not(red)
+        assert (green["versions"]["nomad"], green["outcome"]) == ("1.6.1", "valid"), why_not(green)
         assert all(Path(each["run"]).stat().st_uid == ORDINARY for each in (red, green))
     finally:
         subprocess.run(["rm", "-rf", str(home)], check=True)
