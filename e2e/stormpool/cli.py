@@ -114,17 +114,17 @@ def check(directory: Path, names: tuple[str, ...], as_json: bool) -> None:
 def agents(as_json: bool) -> None:
     """List the agents that can be run by version, and whether each is built already."""
     for version, recipe in build.recipes().items():
-        there = build.cached(recipe).exists()
+        there = recipe.cached.exists()
         if as_json:
             said = {
                 "version": version,
                 "license": recipe.license,
-                "path": str(build.cached(recipe)),
+                "path": str(recipe.cached),
                 "built": there,
             }
             click.echo(msgspec.json.encode(said).decode())
         else:
-            state = str(build.cached(recipe)) if there else "not built yet: built when first asked for"
+            state = str(recipe.cached) if there else "not built yet: built when first asked for"
             click.echo(f"nomad {version:8} {recipe.license:9} {state}")
 
 

@@ -58,9 +58,9 @@ def _agents() -> list[Finding]:
     return [
         Finding(
             f"Nomad {version}",
-            build.cached(recipe).exists(),
+            recipe.cached.exists(),
             False,
-            str(build.cached(recipe)) if build.cached(recipe).exists() else "not built yet",
+            str(recipe.cached) if recipe.cached.exists() else "not built yet",
             f"stormpool build {version} (1 to 5 minutes; or it is built when first asked for)",
         )
         for version, recipe in build.recipes().items()

@@ -114,7 +114,8 @@ def down(lab: Written) -> str:
             return f"lab {lab.lab_id} belongs to a run that goes on (process {lab.harness[0]}): left to it"
         processes.signal(lab.harness[0], signal.SIGTERM)
         wait_until("the keeper has ended", lambda: not ledger.same(lab.harness), timeout=DOWN_TIMEOUT)
-        return f"lab {lab.lab_id} is down"
+        if lab.lab_id not in (each.lab_id for each in ledger.labs()):
+            return f"lab {lab.lab_id} is down"
     if ledger.same(lab.init):
         processes.signal(lab.init[0] if lab.init else 0, signal.SIGKILL)
         wait_until("the lab's init is gone", lambda: not ledger.same(lab.init), timeout=DOWN_TIMEOUT)

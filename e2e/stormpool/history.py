@@ -7,8 +7,7 @@ times are of one clock (CLOCK_MONOTONIC of the host that ran the harness).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
 from typing import ClassVar, TypeVar
 
@@ -226,11 +225,17 @@ class History:
         """The events of one kind."""
         return [event for event in self.events if type(event) is kind]
 
-    @cached_property
-    def rpcs(self) -> list[Rpc]:
-        """Every call with what ended it, in the order in which they were made."""
-        ends = {event.id: event for event in self.events if type(event) is Reply or type(event) is Gone}
-        return [Rpc(event, ends.get(event.id)) for event in self.events if type(event) is Call]
+    def rpcs(self, methods: Container[str] | None = None) -> list[Rpc]:
+        """The calls of these methods, or all, with what ended each, in the order in which they were made."""
+        calls: dict[str, Call] = {}
+        ends: dict[str, Reply | Gone] = {}
+        for event in self.events:
+            if type(event) is Call:
+                if methods is None or event.method in methods:
+                    calls[event.id] = event
+            elif (type(event) is Reply or type(event) is Gone) and event.id in calls:
+                ends[event.id] = event
+        return [Rpc(call, ends.get(name)) for name, call in calls.items()]
 
 
 def _line_by_line(data: bytes, where: str) -> Iterable[AnyEvent]:

@@ -29,20 +29,15 @@ def only_child(pid: int, parent_lives: Callable[[], bool]) -> int:
 
 
 def started(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot: with the pid, its identity. None when gone."""
+    """When a process started, in clock ticks since boot: with the pid, its identity.
+
+    None when it is gone, or has ended and nobody has asked how (a zombie).
+    """
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX"
+    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def signal(pid: int, number: int) -> None:

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 
 from stormpool import shell
-from stormpool.agents.build import cache_home
 from stormpool.errors import Misuse
+from stormpool.programs import cache_home
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def test_an_unknown_version_names_the_known() -> None:
 
 def test_a_cached_program_must_say_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    path = program(build.cached(build.recipes()["1.6.1"]), "Nomad v1.6.0")
+    path = program(build.recipes()["1.6.1"].cached, "Nomad v1.6.0")
     with pytest.raises(MachineError, match=r"says it is 1\.6\.0, not 1\.6\.1"):
         build.resolve("1.6.1")
     program(path, "Nomad v1.6.1")

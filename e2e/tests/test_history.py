@@ -41,7 +41,7 @@ def test_calls_are_joined_with_what_ended_them() -> None:
             Call(3, "b", "zfs", "client1", "Probe", sent=4),
         ]
     )
-    answered, open_ = history.rpcs
+    answered, open_ = history.rpcs()
     assert (answered.entered, answered.left, answered.ok) == (2, 9, False)
     assert open_.end is None
     assert open_.left > 10**18

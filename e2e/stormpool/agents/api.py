@@ -40,6 +40,15 @@ class Api:
         """GET a path, decoded."""
         return self.call("GET", path, query=query)
 
+    def find(self, path: str) -> Any:
+        """GET a path, decoded; None where there is nothing."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+
     def until(
         self, path: str, holds: Callable[[Any], bool], *, timeout: float, missing: object = None
     ) -> Any:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from stormpool.agents.api import Api, ApiError, Unreachable
-from stormpool.agents.build import FIXTURES, Agent, cache_home
+from stormpool.agents.build import Agent
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.node import Node, Nodes, Process
+from stormpool.programs import FIXTURES, cache_home
 from stormpool.wait import wait_until
 
 HTTP_PORT = 4646

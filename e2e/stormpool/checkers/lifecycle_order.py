@@ -103,8 +103,8 @@ class _Order:
 
     def _learn_capabilities(self, history: History) -> None:
         """What each plugin says it can do, at any time of the run: an agent must not rely on less."""
-        for rpc in history.rpcs:
-            if rpc.call.method not in TELLING or type(rpc.end) is not Reply or not rpc.ok:
+        for rpc in history.rpcs(TELLING):
+            if type(rpc.end) is not Reply or not rpc.ok:
                 continue
             plugin, said = self._plugins[rpc.call.plugin], rpc.end.result
             match rpc.call.method:

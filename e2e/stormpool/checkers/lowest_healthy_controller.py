@@ -47,9 +47,7 @@ def lowest_healthy_controller(history: History) -> Verdict:
     client_ids, ready, healthy = _timelines(history)
     witnesses: list[Witness] = []
     judged = 0
-    for rpc in history.rpcs:
-        if rpc.call.method not in SERIALIZED and rpc.call.method not in UNSERIALIZED:
-            continue
+    for rpc in history.rpcs(SERIALIZED | UNSERIALIZED):
         instances, nodes = healthy[rpc.call.plugin].steady(rpc.call.t), ready.steady(rpc.call.t)
         mine = client_ids.get(rpc.call.node)
         if instances is None or nodes is None or mine is None:

@@ -10,14 +10,16 @@ import json
 import sys
 from typing import Any
 
-from stormpool.agents.build import FIXTURES, cache_home
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, TimedOut
 from stormpool.lab import CsiPlugin, Lab
 from stormpool.node import Nodes
+from stormpool.programs import FIXTURES, cache_home
 from stormpool.tap.collector import SOCKET
+from stormpool.wait import wait_until
 
 HEALTHY_SLACK = 30.0  # seconds: a node update every 5 to 10 s, a fingerprint every 30
+GIVE_UP_AFTER = 3  # restarts of a plugin's task that never was healthy
 STARTED = 10**9  # nanoseconds in a second, the unit of durations in Nomad's JSON
 
 
@@ -59,20 +61,30 @@ def deploy(plugin: CsiPlugin, lab: Lab, nodes: Nodes, agents: Agents) -> None:
 
 
 def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
-    """Wait until the servers hold every instance for healthy."""
+    """Wait until the servers hold every instance for healthy; give up early on one that cannot start.
+
+    Raises `MachineError` with what the agents say of it.
+    """
     controllers = plugin.controllers or lab.clients
 
-    def healthy(seen: dict[str, Any] | None) -> bool:
-        return seen is not None and (
-            seen["ControllersHealthy"] >= controllers and seen["NodesHealthy"] >= lab.clients
-        )
+    def look() -> tuple[int, int, bool]:
+        seen = agents.api().find(f"plugin/csi/{plugin.id}") or {}
+        well = seen.get("ControllersHealthy", 0), seen.get("NodesHealthy", 0)
+        return *well, any(task["Restarts"] >= GIVE_UP_AFTER for _, task in _tasks(plugin, agents))
 
+    def over(seen: tuple[int, int, bool]) -> bool:
+        return healthy(seen) or seen[2]
+
+    def healthy(seen: tuple[int, int, bool]) -> bool:
+        return seen[0] >= controllers and seen[1] >= lab.clients
+
+    bound = HEALTHY_SLACK + 2 * plugin.health_timeout
     try:
-        agents.api().until(
-            f"plugin/csi/{plugin.id}", healthy, timeout=HEALTHY_SLACK + 2 * plugin.health_timeout
-        )
+        seen = wait_until(f"plugin {plugin.id} is healthy", look, over, timeout=bound, every=0.2)
     except TimedOut:
-        raise MachineError(f"plugin {plugin.id} never got ready:\n{_why_not(plugin, agents)}") from None
+        seen = look()
+    if not healthy(seen):
+        raise MachineError(f"plugin {plugin.id} never got ready:\n{_why_not(plugin, agents)}")
 
 
 def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
@@ -146,13 +158,19 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
     }
 
 
+def _tasks(plugin: CsiPlugin, agents: Agents) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The allocations of a plugin, each with what its agent says of the plugin's task."""
+    return [
+        (stub, (stub.get("TaskStates") or {}).get("plugin") or {"Restarts": 0, "Events": []})
+        for stub in agents.api().get("allocations")
+        if stub["JobID"].startswith(f"plugin-{plugin.id}-")
+    ]
+
+
 def _why_not(plugin: CsiPlugin, agents: Agents) -> str:
     """What the agents say of a plugin's tasks."""
     lines = []
-    for stub in agents.api().get("allocations"):
-        if not stub["JobID"].startswith(f"plugin-{plugin.id}-"):
-            continue
-        state = (stub.get("TaskStates") or {}).get("plugin") or {}
-        events = [event["DisplayMessage"] for event in state.get("Events") or [] if event["DisplayMessage"]]
-        lines.append(f"  on {stub['NodeName']}: {stub['ClientStatus']}; {'; '.join(events[-4:])}")
+    for stub, task in _tasks(plugin, agents):
+        events = [event["DisplayMessage"] for event in task["Events"] or [] if event["DisplayMessage"]]
+        lines.append(f"  on {stub['NodeName']}: {stub['ClientStatus']}; {'; '.join(events[-6:])}")
     return "\n".join(lines) or "  no allocation was placed for it"

@@ -64,7 +64,7 @@ def _terms(history: History, end: int) -> list[Span]:
 def _calls(history: History, end: int, marked: set[str]) -> list[Span]:
     return [
         _call(rpc, end, rpc.call.id in marked)
-        for rpc in history.rpcs
+        for rpc in history.rpcs()
         if not any(word in rpc.call.method for word in QUIET)
     ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness import GOLDEN, ROOT, Host, command, results, why_not
 from stormpool import stubs
-from stormpool.agents.build import cache_home
+from stormpool.programs import cache_home
 
 pytestmark = [
     pytest.mark.lab,
