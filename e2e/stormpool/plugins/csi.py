@@ -20,6 +20,7 @@ from stormpool.wait import wait_until
 
 HEALTHY_SLACK = 30.0  # seconds: a node update every 5 to 10 s, a fingerprint every 30
 GIVE_UP_AFTER = 3  # restarts of a plugin's task that never was healthy
+NOT_YET: dict[str, Any] = {"Failed": False, "Restarts": 0, "Events": []}
 STARTED = 10**9  # nanoseconds in a second, the unit of durations in Nomad's JSON
 
 
@@ -70,7 +71,8 @@ def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
     def look() -> tuple[int, int, bool]:
         seen = agents.api().find(f"plugin/csi/{plugin.id}") or {}
         well = seen.get("ControllersHealthy", 0), seen.get("NodesHealthy", 0)
-        return *well, any(task["Restarts"] >= GIVE_UP_AFTER for _, task in _tasks(plugin, agents))
+        states = [task for _, task in _tasks(plugin, agents)]
+        return *well, any(task["Failed"] or task["Restarts"] >= GIVE_UP_AFTER for task in states)
 
     def over(seen: tuple[int, int, bool]) -> bool:
         return healthy(seen) or seen[2]
@@ -161,7 +163,7 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
 def _tasks(plugin: CsiPlugin, agents: Agents) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The allocations of a plugin, each with what its agent says of the plugin's task."""
     return [
-        (stub, (stub.get("TaskStates") or {}).get("plugin") or {"Restarts": 0, "Events": []})
+        (stub, (stub.get("TaskStates") or {}).get("plugin") or NOT_YET)
         for stub in agents.api().get("allocations")
         if stub["JobID"].startswith(f"plugin-{plugin.id}-")
     ]
