@@ -7,9 +7,11 @@ times are of one clock (CLOCK_MONOTONIC of the host that ran the harness).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
+from functools import cached_property
 from operator import attrgetter
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import msgspec
 
@@ -223,19 +225,21 @@ class History:
 
     def of(self, kind: type[Kind]) -> list[Kind]:
         """The events of one kind."""
-        return [event for event in self.events if type(event) is kind]
+        return cast(list[Kind], self._by_kind.get(kind, []))
 
     def rpcs(self, methods: Container[str] | None = None) -> list[Rpc]:
         """The calls of these methods, or all, with what ended each, in the order in which they were made."""
-        calls: dict[str, Call] = {}
-        ends: dict[str, Reply | Gone] = {}
-        for event in self.events:
-            if type(event) is Call:
-                if methods is None or event.method in methods:
-                    calls[event.id] = event
-            elif (type(event) is Reply or type(event) is Gone) and event.id in calls:
-                ends[event.id] = event
+        calls = {call.id: call for call in self.of(Call) if methods is None or call.method in methods}
+        ends: dict[str, Reply | Gone] = {end.id: end for end in self.of(Reply) if end.id in calls}
+        ends.update({end.id: end for end in self.of(Gone) if end.id in calls})
         return [Rpc(call, ends.get(name)) for name, call in calls.items()]
+
+    @cached_property
+    def _by_kind(self) -> dict[type[Event], list[Event]]:
+        found: dict[type[Event], list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[type(event)].append(event)
+        return found
 
 
 def _line_by_line(data: bytes, where: str) -> Iterable[AnyEvent]:

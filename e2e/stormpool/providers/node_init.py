@@ -15,13 +15,15 @@ import ctypes
 import os
 import shutil
 import socket
+import struct
 import sys
 from pathlib import Path
 
 LAB = Path("/run/lab")
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SHARED = 1, 32, 4096, 16384, 1 << 20  # mount(2)
+MS_BIND, MS_REC, MS_SHARED = 4096, 16384, 1 << 20  # mount(2)
 MNT_DETACH = 2  # umount2(2)
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}  # system call numbers; the C library has no wrapper
+MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1  # mount_setattr(2)
 EVERY_UID = 4294967295  # the length of the first user namespace's only range (user_namespaces(7))
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -87,8 +89,35 @@ def show(path: str, target: Path, disk: Path) -> None:
     try:
         overlay(path, target, disk)
     except OSError:
-        bind(path, target)
-        mount("", target, flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
+        show_read_only(path, target)
+        return
+    # An overlay shows nothing of what is mounted below its lower layer.
+    for below in mounted_below(path):
+        show_read_only(below, target / below.removeprefix(f"{path}/"))
+
+
+def show_read_only(path: str, target: Path) -> None:
+    """Show what is at a path, with all that is mounted in it; what cannot be shown is left out."""
+    try:
+        mount(path, target, flags=MS_BIND | MS_REC)
+    except OSError as error:
+        print(f"not shown on this node: {error}", file=sys.stderr)
+        return
+    read_only = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
+    size = len(read_only)
+    done = libc.syscall(MOUNT_SETATTR, AT_FDCWD, str(target).encode(), AT_RECURSIVE, read_only, size)
+    call(done, f"make {target} read-only")
+
+
+def mounted_below(path: str) -> list[str]:
+    """What the host has mounted directly below a directory, not below another of these."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = sorted({line.split()[4].encode().decode("unicode_escape") for line in lines})
+    found: list[str] = []
+    for point in points:
+        if point.startswith(f"{path}/") and not any(point.startswith(f"{other}/") for other in found):
+            found.append(point)
+    return found
 
 
 def name_users(root: Path, disk: Path) -> None:
