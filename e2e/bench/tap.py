@@ -2,18 +2,16 @@
 
     python e2e/bench/tap.py [--calls N] [--json]
 
-The plugin is a gRPC server that answers at once, in a process of its own; the tap is the one labs use, and
-all it tells is read by this process, as in a lab.
+The plugin is a gRPC server that answers at once, in a process of its own. So are, as in a lab, the tap and
+the collector, which parses all it tells and writes it into a history.
 """
 
 from __future__ import annotations
 
 import argparse
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -42,6 +40,20 @@ server.start()
 server.wait_for_termination()
 """
 
+COLLECTOR = """
+import sys
+import threading
+from pathlib import Path
+from stormpool import stubs
+from stormpool.store import Recorder
+from stormpool.tap.collector import Collector
+recorder = Recorder(Path(sys.argv[2]))
+Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder.zero, recorder.write)
+print("up", flush=True)
+threading.Event().wait()
+"""
+HELLO = '{"plugin": "bench", "node": "client1"}'
+
 
 def stub(path: Path) -> Any:
     """A client of a socket, connected."""
@@ -50,27 +62,22 @@ def stub(path: Path) -> Any:
     return stubs.load("csi", "csi_pb2_grpc").ControllerStub(channel)
 
 
-def drain(report: socket.socket) -> None:
-    """Read all the tap tells."""
-    while report.recv(1 << 18):
-        pass
-
-
 def measure(directory: Path, calls: int) -> tuple[list[float], list[float]]:
     """Microseconds of each call, without the tap and with it."""
     plugin, tapped, told = (directory / name for name in ("plugin.sock", "csi.sock", "report.sock"))
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(told))
-    listener.listen()
-    tap = [sys.executable, "-m", "stormpool.tap.proxy", "--hello", "{}"]
+    tap = [sys.executable, "-m", "stormpool.tap.proxy", "--hello", HELLO]
     sockets = ["--listen", str(tapped), "--plugin", str(plugin), "--report", str(told)]
+    collector = subprocess.Popen(
+        [sys.executable, "-c", COLLECTOR, str(told), str(directory / "history.jsonl")], stdout=subprocess.PIPE
+    )
+    assert collector.stdout is not None
+    collector.stdout.readline()
     processes = [
+        collector,
         subprocess.Popen([sys.executable, "-c", PLUGIN, str(plugin)]),
         subprocess.Popen([*tap, *sockets]),
     ]
     try:
-        report, _ = listener.accept()
-        threading.Thread(target=drain, args=(report,), daemon=True).start()
         request = stubs.load("csi", "csi_pb2").ControllerPublishVolumeRequest(
             volume_id="v1", node_id="client1"
         )
@@ -82,6 +89,8 @@ def measure(directory: Path, calls: int) -> tuple[list[float], list[float]]:
                 began = time.perf_counter()
                 each.ControllerPublishVolume(request)
                 spent[each].append((time.perf_counter() - began) * 1e6)
+        told_of = (directory / "history.jsonl").read_bytes().count(b'"kind":"reply"')
+        assert told_of > calls, f"the collector told of {told_of} replies only"
         return spent[direct][WARM_UP:], spent[through][WARM_UP:]
     finally:
         for process in processes:

@@ -169,6 +169,8 @@ class Cluster:
             observer.stop()
         for node in self._clients():
             self._observe(node, books, within)
+        if self._collector is not None:
+            self._collector.hear_out()
         return RunHistory(self.run_directory.read_history().events, self.run_directory)
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
