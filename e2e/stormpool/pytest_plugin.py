@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PROGRESS = "STORMPOOL_PROGRESS_FD"  # environment: where the command line hears of progress
 LARGEST_SEED = 2**31
 FAILED = pytest.StashKey[BaseException]()
+INTERRUPTED: list[BaseException] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,17 +101,22 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
     )
     with running(asked, _tell) as up:
         yield up
-        up.failed = request.node.stash.get(FAILED, None)
+        up.failed = next(iter(INTERRUPTED), request.node.stash.get(FAILED, None))
         if up.run_directory.judged() is None and up.failed is None:
             raise NotJudged(f"{asked.scenario} ended without judging any guarantee")
     _attach(request, up.run_directory)
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Remember an interruption as what every test that was going on ended with."""
+    INTERRUPTED.append(excinfo.value)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Remember what a test ended with: its fixture hears nothing of it, and writes it into the run."""
     report = yield
-    if call.when == "call" and call.excinfo is not None:
+    if call.when != "teardown" and call.excinfo is not None:
         item.stash[FAILED] = call.excinfo.value
     return report
 

@@ -62,6 +62,8 @@ class Result(msgspec.Struct, frozen=True):
         """Read it from a run's directory."""
         about, judged = directory.about(), directory.judged()
         outcome = str(judged.outcome if judged else Outcome.UNKNOWN)
+        if judged is None and not about.error:
+            about.error = f"the run ended before anything was judged; see {directory.logs / 'pytest.log'}"
         if about.error and outcome != Outcome.INVALID:
             outcome = about.error_kind if about.error_kind in EXIT_CODES else str(Outcome.UNKNOWN)
         return cls(
@@ -195,6 +197,8 @@ def _run_one(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> 
     listener.join()
     running.remove(process)
     board.finished(job)
+    for path in runs:
+        (Path(path) / "logs" / "pytest.log").write_text(said)
     if not runs:
         raise Misuse(
             f"{job.scenario} ran nothing:\n{said.strip()[-2000:]}", fix="mend what pytest complains about"

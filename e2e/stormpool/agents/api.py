@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlencode
 
-import httpx
+import httpcore
 
+from stormpool.agents.unix_http import UnixSockets
 from stormpool.errors import MachineError, TimedOut
 
+MOST_AT_ONCE = 64  # connections to one agent
 TIMEOUT = 30.0  # seconds for an answer, beyond what a blocking query itself waits
+
+
+LIMITS = ("connect", "read", "write", "pool")  # what httpcore takes a limit for
+FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
 
 
 class ApiError(MachineError):
@@ -33,8 +41,9 @@ class Api:
 
     def __init__(self, node: str, socket: str) -> None:
         self._node = node
-        transport = httpx.HTTPTransport(uds=socket, limits=httpx.Limits(max_connections=64))
-        self._client = httpx.Client(transport=transport, base_url="http://nomad", timeout=TIMEOUT)
+        self._pool = httpcore.ConnectionPool(
+            uds=socket, network_backend=UnixSockets(), max_connections=MOST_AT_ONCE
+        )
 
     def get(self, path: str, **query: str | int) -> Any:
         """GET a path, decoded."""
@@ -64,7 +73,7 @@ class Api:
             query = {"index": index, "wait": f"{max(1, round(min(left, 10.0) * 1000))}ms"}
             try:
                 answer = self._ask("GET", path, None, query)
-                value, index = answer.json(), int(answer.headers.get("X-Nomad-Index", 0))
+                value, index = json.loads(answer.content), _index(answer)
             except ApiError as error:
                 if error.status != 404:
                     raise
@@ -94,20 +103,24 @@ class Api:
         Raises `ApiError` when the agent refuses, `Unreachable` when it does not answer.
         """
         answer = self._ask(method, path, body, query or {})
-        return answer.json() if answer.content else None
+        return json.loads(answer.content) if answer.content else None
 
-    def _ask(self, method: str, path: str, body: object, query: dict[str, Any]) -> httpx.Response:
+    def _ask(self, method: str, path: str, body: object, query: dict[str, Any]) -> httpcore.Response:
+        url = f"http://nomad/v1/{path}" + (f"?{urlencode(query)}" if query else "")
+        content = None if body is None else json.dumps(body).encode()
         try:
-            answer = self._client.request(method, f"/v1/{path}", json=body, params=query)
-        except (httpx.TransportError, RuntimeError) as error:  # RuntimeError: closed meanwhile
+            answer = self._pool.request(
+                method, url, content=content, extensions={"timeout": dict.fromkeys(LIMITS, TIMEOUT)}
+            )
+        except (*FAILURES, RuntimeError) as error:  # RuntimeError: closed meanwhile
             raise Unreachable(f"{self._node}: {method} {path}: {error or type(error).__name__}") from error
-        if answer.status_code >= 400:
-            raise ApiError(self._node, method, path, answer.status_code, answer.text)
+        if answer.status >= 400:
+            raise ApiError(self._node, method, path, answer.status, answer.content.decode(errors="replace"))
         return answer
 
     def close(self) -> None:
         """Close its connections."""
-        self._client.close()
+        self._pool.close()
 
     def __enter__(self) -> Api:
         return self
@@ -116,6 +129,12 @@ class Api:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _index(answer: httpcore.Response) -> int:
+    """Where the servers' state was when they answered: what a blocking query goes on from."""
+    headers = {name.lower(): value for name, value in answer.headers}
+    return int(headers.get(b"x-nomad-index", 0))
 
 
 def _pause(seconds: float) -> None:

@@ -35,6 +35,7 @@ FIRST = {Role.SERVER: 0, Role.CLIENT: 100}  # an address's last byte is this plu
 BRIDGE = "lab0"
 INTERFACE = "eth0"
 UP_TIMEOUT = 30.0  # seconds for namespaces to stand; they take 0.1 s on an idle machine
+BACKLOG = 128  # connections a gate lets wait; socat's own 5 are refused under load
 DISK = "75%"  # of memory: what a lab's files may take, all nodes together
 
 Argv = Sequence[str]
@@ -155,7 +156,7 @@ class NamespaceNode:
         here = self._nest.door_here
         if port not in self._gates:
             self._gates.add(port)
-            listen = f"UNIX-LISTEN:{self._nest.door}/{name},fork,unlink-early"
+            listen = f"UNIX-LISTEN:{self._nest.door}/{name},fork,unlink-early,backlog={BACKLOG}"
             self._nest.spawn(
                 [*_enter(self.init), "socat", listen, f"TCP:127.0.0.1:{port}"],
                 stdin=subprocess.DEVNULL,
