@@ -119,8 +119,12 @@ class _Stream:
         return after is not None
 
 
-class _Direction:
-    """The frames one side sends."""
+class NotHttp2(Exception):
+    """The bytes seen break the protocol."""
+
+
+class Direction:
+    """What one side sends, cut into frames, with its header blocks decoded."""
 
     def __init__(self, side: Side) -> None:
         self.side = side
@@ -138,7 +142,7 @@ class _Direction:
             seen = min(self.preface, len(self.unread))
             start = len(PREFACE) - self.preface
             if self.unread[:seen] != PREFACE[start : start + seen]:
-                raise _NotHttp2("no HTTP/2 connection preface")
+                raise NotHttp2("no HTTP/2 connection preface")
             del self.unread[:seen]
             self.preface -= seen
         while len(self.unread) >= FRAME_HEADER:
@@ -151,16 +155,23 @@ class _Direction:
             del self.unread[: FRAME_HEADER + length]
             yield kind, flags, stream, payload
 
-
-class _NotHttp2(Exception):
-    """The bytes seen break the protocol."""
+    def header_block(self, kind: int, flags: int, payload: bytes) -> list[tuple[str, str]] | None:
+        """The fields of a header block; None while it goes on in CONTINUATION frames."""
+        if kind == HEADERS:
+            self.block = bytearray(without_padding(payload, flags))
+            self.block_flags = flags
+        else:
+            self.block += payload
+        if not flags & END_HEADERS:
+            return None
+        return [(str(name), str(value)) for name, value in self.headers.decode(bytes(self.block))]
 
 
 class Connection:
     """One connection between a caller and a plugin."""
 
     def __init__(self) -> None:
-        self._directions = {side: _Direction(side) for side in Side}
+        self._directions = {side: Direction(side) for side in Side}
         self._streams: dict[int, _Stream] = {}
         self._broken = False
 
@@ -172,31 +183,22 @@ class Connection:
         try:
             for frame in self._directions[side].frames(data):
                 events += self._frame(self._directions[side], *frame)
-        except (_NotHttp2, hpack.HPACKError, IndexError) as error:
+        except (NotHttp2, hpack.HPACKError, IndexError) as error:
             self._broken = True
             events.append(Broken(f"from the {side.name.lower()}: {error or type(error).__name__}"))
         return events
 
-    def _frame(
-        self, direction: _Direction, kind: int, flags: int, number: int, payload: bytes
-    ) -> list[Event]:
-        if kind == HEADERS:
-            direction.block = bytearray(_without_padding(payload, flags))
-            direction.block_flags = flags
-        elif kind == CONTINUATION:
-            direction.block += payload
+    def _frame(self, direction: Direction, kind: int, flags: int, number: int, payload: bytes) -> list[Event]:
         if kind in (HEADERS, CONTINUATION):
-            if not flags & END_HEADERS:
-                return []
-            return self._headers(direction, number)
+            fields = direction.header_block(kind, flags, payload)
+            return [] if fields is None else self._headers(direction, number, fields)
         if kind == DATA:
-            return self._data(direction.side, number, flags, _without_padding(payload, flags & ~PRIORITY))
+            return self._data(direction.side, number, flags, without_padding(payload, flags & ~PRIORITY))
         if kind == RST_STREAM:
             return self._reset(direction.side, number, int.from_bytes(payload, "big"))
         return []
 
-    def _headers(self, direction: _Direction, number: int) -> list[Event]:
-        fields = [(str(name), str(value)) for name, value in _decoded(direction)]
+    def _headers(self, direction: Direction, number: int, fields: list[tuple[str, str]]) -> list[Event]:
         stream = self._streams.setdefault(number, _Stream())
         events: list[Event] = []
         if direction.side is Side.CALLER:
@@ -231,7 +233,7 @@ class Connection:
         if stream.state is State.HALF_CLOSED:
             return [HalfClosed(number)]
         del self._streams[number]
-        return [Closed(number, _status(stream.status), unquote(stream.status.get("grpc-message", "")))]
+        return [Closed(number, *status_of(stream.status))]
 
     def _reset(self, side: Side, number: int, error: int) -> list[Event]:
         stream = self._streams.get(number)
@@ -241,11 +243,8 @@ class Connection:
         return [Reset(number, side, error)]
 
 
-def _decoded(direction: _Direction) -> Iterator[tuple[str | bytes, str | bytes]]:
-    yield from direction.headers.decode(bytes(direction.block))
-
-
-def _without_padding(payload: bytes, flags: int) -> bytes:
+def without_padding(payload: bytes, flags: int) -> bytes:
+    """What a padded frame carries (RFC 9113, sections 6.1 and 6.2)."""
     start, end = 0, len(payload)
     if flags & PADDED:
         start, end = 1, end - payload[0]
@@ -257,7 +256,7 @@ def _without_padding(payload: bytes, flags: int) -> bytes:
 UNKNOWN = 2  # gRPC's code for an answer that names none
 
 
-def _status(fields: dict[str, str]) -> int:
-    """The gRPC status of an answer; one without is what gRPC's own clients make of its HTTP status."""
+def status_of(fields: dict[str, str]) -> tuple[int, str]:
+    """The gRPC status and message of an answer; UNKNOWN where none is given, as gRPC's clients have it."""
     given = fields.get("grpc-status", "")
-    return int(given) if given.isdigit() else UNKNOWN
+    return int(given) if given.isdigit() else UNKNOWN, unquote(fields.get("grpc-message", ""))

@@ -1,0 +1,336 @@
+"""A gRPC connection that can be held back: a sans-I/O relay between a caller and a plugin.
+
+Bytes of either side go in; what is to be sent, and what happened, comes out. Calls of a watched method stop
+twice: when their request is whole, and when their answer is; whoever drives the relay then says what becomes
+of them. All else passes as it comes. To hold one call back and let others pass, the relay is an end of header
+compression on both sides: what it sends refers to no table, so nothing held is ever missed (RFC 7541, section
+2.3). Streams towards the plugin are numbered as they are forwarded (RFC 9113, section 5.1.1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import hpack
+
+from stormpool.tap.frames import (
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    MESSAGE_HEADER,
+    PADDED,
+    PREFACE,
+    RST_STREAM,
+    Direction,
+    NotHttp2,
+    Side,
+    status_of,
+    without_padding,
+)
+
+GOAWAY, WINDOW_UPDATE = 0x7, 0x8
+CANCEL = 0x8  # the error code of a stream that is no longer wanted (RFC 9113, section 7)
+MAX_FRAME = 16384  # bytes every peer takes (RFC 9113, section 4.2)
+EVERY_STREAM = 0x7FFFFFFF  # a GOAWAY that names it gives up no call (RFC 9113, section 6.8)
+
+
+@dataclass(frozen=True)
+class Send:
+    """Bytes for one side."""
+
+    to: Side
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A watched call's request is whole, and held."""
+
+    stream: int
+    path: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A watched call's answer is whole, and held."""
+
+    stream: int
+    code: int
+    message: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """One side reset a watched call."""
+
+    stream: int
+    side: Side
+
+
+Output = Send | Asked | Answered | GivenUp
+
+
+@dataclass
+class _Frame:
+    """One frame of a stream, its header block decoded."""
+
+    kind: int
+    flags: int
+    payload: bytes = b""
+    fields: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class _Call:
+    """One stream of the caller."""
+
+    stream: int
+    watched: bool = False
+    path: str = ""
+    there: int = 0  # its number towards the plugin; 0 until it is forwarded
+    held: dict[Side, deque[_Frame] | None] = field(default_factory=lambda: dict.fromkeys(Side))
+    bodies: dict[Side, bytearray] = field(default_factory=lambda: {side: bytearray() for side in Side})
+    status: dict[str, str] = field(default_factory=dict)
+    answered: bool = False  # the plugin's answer is whole
+
+
+class Relay:
+    """One connection between a caller and a plugin."""
+
+    def __init__(self, watched: Callable[[str], bool]) -> None:
+        self._watched = watched
+        self._from = {side: Direction(side) for side in Side}
+        self._begun: set[Side] = set()  # sides a header block was sent to
+        self._preface_sent = False
+        self._calls: dict[int, _Call] = {}
+        self._caller_of: dict[int, int] = {}  # plugin's number → caller's; 0 for a copy nobody waits for
+        self._next = 1
+
+    def feed(self, side: Side, data: bytes) -> Iterator[Output]:
+        """What follows from `side` having sent `data` as well. Raises `NotHttp2` when that is none."""
+        try:
+            frames = list(self._from[side].frames(data))
+            if side is Side.CALLER and not self._preface_sent and self._from[side].preface == 0:
+                self._preface_sent = True
+                yield Send(Side.PLUGIN, PREFACE)
+            for kind, flags, number, payload in frames:
+                yield from self._frame(side, kind, flags, number, payload)
+        except (hpack.HPACKError, IndexError) as error:
+            raise NotHttp2(f"from the {side.name.lower()}: {error}") from error
+
+    def forward(self, stream: int) -> Iterator[Output]:
+        """Let a held request go on to the plugin."""
+        call = self._calls.get(stream)
+        if call is not None:
+            yield from self._release(call, Side.CALLER)
+
+    def tell(self, stream: int) -> Iterator[Output]:
+        """Let an answer go on to the caller: what is held of it, and what is yet to come."""
+        call = self._calls.get(stream)
+        if call is not None:
+            yield from self._release(call, Side.PLUGIN)
+            if call.answered:
+                self._forget(call)
+
+    def refuse(self, stream: int, code: int, message: str) -> Iterator[Output]:
+        """Answer a call in the plugin's place; the plugin, if it has it, hears that it is given up."""
+        call = self._calls.get(stream)
+        if call is None:
+            return
+        fields = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-status", str(code))]
+        fields.append(("grpc-message", quote(message, safe=" ")))
+        frame = _Frame(HEADERS, END_HEADERS | END_STREAM, fields=fields)
+        yield from self._swallow(call)
+        yield self._sent(Side.CALLER, stream, frame)
+        self._forget(call)
+
+    def reset(self, stream: int) -> Iterator[Output]:
+        """End a call without an answer: what the plugin said is lost."""
+        call = self._calls.get(stream)
+        if call is None:
+            return
+        yield from self._swallow(call)
+        yield Send(Side.CALLER, _packed(RST_STREAM, 0, stream, CANCEL.to_bytes(4, "big")))
+        self._forget(call)
+
+    def copy(self, stream: int) -> Iterator[Output]:
+        """Send a held request to the plugin once more than the caller did; nobody hears its answer."""
+        call = self._calls.get(stream)
+        held = call.held[Side.CALLER] if call else None
+        if held is None:
+            return
+        number = self._number(0)
+        for frame in held:
+            yield self._sent(Side.PLUGIN, number, frame)
+
+    @staticmethod
+    def say_goodbye() -> bytes:
+        """What makes a caller open a new connection for its next call, and finish those under way."""
+        return _packed(GOAWAY, 0, 0, EVERY_STREAM.to_bytes(4, "big") + (0).to_bytes(4, "big"))
+
+    def _frame(self, side: Side, kind: int, flags: int, number: int, payload: bytes) -> Iterator[Output]:
+        if number == 0:
+            if kind == GOAWAY and side is Side.PLUGIN:
+                payload = self._last_of_the_caller(payload)
+            yield Send(_other(side), _packed(kind, flags, 0, payload))
+            return
+        direction = self._from[side]
+        if kind in (HEADERS, CONTINUATION):
+            fields = direction.header_block(kind, flags, payload)
+            if fields is None:
+                return
+            frame = _Frame(HEADERS, direction.block_flags & END_STREAM | END_HEADERS, fields=fields)
+        elif kind == DATA:
+            yield from self._acknowledge_padding(side, flags, payload)
+            frame = _Frame(DATA, flags & END_STREAM, without_padding(payload, flags & PADDED))
+        else:
+            frame = _Frame(kind, flags, payload)
+        stream = number if side is Side.CALLER else self._caller_of.get(number, 0)
+        call = self._call(side, stream, frame)
+        if call is None:
+            # The answer to a copy, or the rest of a call that is over: its bytes are acknowledged, and lost.
+            if kind == DATA:
+                yield from _window(side, len(frame.payload))
+            return
+        yield from self._stream_frame(side, call, frame)
+
+    def _call(self, side: Side, stream: int, frame: _Frame) -> _Call | None:
+        call = self._calls.get(stream)
+        if call is None and side is Side.CALLER and frame.kind == HEADERS and stream:
+            path = dict(frame.fields).get(":path", "")
+            call = self._calls[stream] = _Call(stream, self._watched(path), path)
+            if call.watched:
+                call.held = {each: deque() for each in Side}
+        return call
+
+    def _stream_frame(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
+        if frame.kind == RST_STREAM:
+            yield from self._reset_by(side, call, frame)
+            return
+        if frame.kind == DATA:
+            call.bodies[side] += frame.payload
+        elif frame.kind == HEADERS and side is Side.PLUGIN:
+            call.status.update((name, value) for name, value in frame.fields if name.startswith("grpc-"))
+        held = call.held[side]
+        if held is None:
+            yield from self._pass_on(side, call, frame)
+        else:
+            held.append(frame)
+        if not frame.flags & END_STREAM or frame.kind not in (HEADERS, DATA):
+            return
+        call.answered = side is Side.PLUGIN
+        if held is None:
+            if call.answered:
+                self._forget(call)
+        elif side is Side.CALLER:
+            yield Asked(call.stream, call.path, bytes(call.bodies[side][MESSAGE_HEADER:]))
+        else:
+            code, message = status_of(call.status)
+            yield Answered(call.stream, code, message, bytes(call.bodies[side][MESSAGE_HEADER:]))
+
+    def _reset_by(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
+        if side is Side.CALLER:
+            yield from self._swallow(call)
+        else:
+            yield Send(Side.CALLER, _packed(RST_STREAM, 0, call.stream, frame.payload))
+        self._forget(call)
+        if call.watched:
+            yield GivenUp(call.stream, side)
+
+    def _release(self, call: _Call, side: Side) -> Iterator[Output]:
+        held, call.held[side] = call.held[side], None
+        for frame in held or ():
+            yield from self._pass_on(side, call, frame)
+
+    def _pass_on(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
+        if side is Side.CALLER:
+            if not call.there:
+                call.there = self._number(call.stream)
+            yield self._sent(Side.PLUGIN, call.there, frame)
+        else:
+            yield self._sent(Side.CALLER, call.stream, frame)
+
+    def _swallow(self, call: _Call) -> Iterator[Output]:
+        """Take a call back from the plugin, and give each side the room its lost bytes took."""
+        if call.there:
+            self._caller_of[call.there] = 0
+            yield Send(Side.PLUGIN, _packed(RST_STREAM, 0, call.there, CANCEL.to_bytes(4, "big")))
+        for side, held in call.held.items():
+            lost = sum(len(frame.payload) for frame in held or () if frame.kind == DATA)
+            yield from _window(side, lost)
+
+    def _acknowledge_padding(self, side: Side, flags: int, payload: bytes) -> Iterator[Output]:
+        yield from _window(side, len(payload) - len(without_padding(payload, flags & PADDED)))
+
+    def _last_of_the_caller(self, payload: bytes) -> bytes:
+        """A plugin's GOAWAY with the last call it takes by the caller's own number."""
+        last = int.from_bytes(payload[:4], "big") & EVERY_STREAM
+        if last != EVERY_STREAM:
+            taken = [stream for number, stream in self._caller_of.items() if number <= last]
+            last = max(taken, default=0)
+        return last.to_bytes(4, "big") + payload[4:]
+
+    def _number(self, stream: int) -> int:
+        number = self._next
+        self._next += 2
+        self._caller_of[number] = stream
+        return number
+
+    def _forget(self, call: _Call) -> None:
+        self._calls.pop(call.stream, None)
+        if call.there:
+            self._caller_of[call.there] = 0
+
+    def _sent(self, to: Side, number: int, frame: _Frame) -> Send:
+        if frame.kind != HEADERS:
+            return Send(to, _packed(frame.kind, frame.flags, number, frame.payload))
+        block = b"" if to in self._begun else b"\x20"  # the table's size is 0 from here on (RFC 7541, 6.3)
+        self._begun.add(to)
+        block += b"".join(_literal(name, value) for name, value in frame.fields)
+        pieces = [block[at : at + MAX_FRAME] for at in range(0, len(block), MAX_FRAME)]
+        data = b""
+        for turn, piece in enumerate(pieces):
+            last = END_HEADERS if turn == len(pieces) - 1 else 0
+            kind = CONTINUATION if turn else HEADERS
+            data += _packed(kind, last | (0 if turn else frame.flags & END_STREAM), number, piece)
+        return Send(to, data)
+
+
+def _other(side: Side) -> Side:
+    return Side.PLUGIN if side is Side.CALLER else Side.CALLER
+
+
+def _window(side: Side, room: int) -> Iterator[Output]:
+    """Let a side send so many bytes more on its connection (RFC 9113, section 6.9)."""
+    if room:
+        yield Send(side, _packed(WINDOW_UPDATE, 0, 0, room.to_bytes(4, "big")))
+
+
+def _packed(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+
+def _literal(name: str, value: str) -> bytes:
+    """A header field that no table remembers (RFC 7541, section 6.2.3)."""
+    return b"\x10" + _string(name.encode()) + _string(value.encode())
+
+
+def _string(text: bytes) -> bytes:
+    """A string as it is, its length in front (RFC 7541, sections 5.1 and 5.2)."""
+    length, first = len(text), 127
+    if length < first:
+        return bytes((length,)) + text
+    length -= first
+    said = bytearray((first,))
+    while length >= 128:
+        said.append(length % 128 + 128)
+        length //= 128
+    said.append(length)
+    return bytes(said) + text
