@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from stormpool.agents.api import Api, ApiError, Unreachable
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.checkers.nothing_left_behind import left_on
+from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, TimedOut
 from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process, Volume
 from stormpool.judge import judge, must_hold
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
+from stormpool.nemesis import Plan
 from stormpool.node import Node, Nodes, Stream
 from stormpool.plugins import csi
 from stormpool.store import Recorder, RunDirectory
@@ -71,8 +73,8 @@ class Cluster:
         self.failed: BaseException | None = None  # what the scenario itself ended with
         self._nodes = nodes
         self._agent = agent
-        self._agents = Agents(lab, nodes, agent, run.logs)
-        self._watch = Watch(lab, self._agents, run.logs, recorder)
+        self.agents = Agents(lab, nodes, agent, run.logs)
+        self._watch = Watch(lab, self.agents, run.logs, recorder)
         self._collector: Collector | None = None
         self._volumes: dict[str, str] = {}
 
@@ -82,17 +84,17 @@ class Cluster:
         clients = self._clients()
         with ThreadPoolExecutor(max(1, len(clients)), thread_name_prefix="pool") as threads:
             making = [threads.submit(self._start_pool, node) for node in clients]
-            self._agents.start()
+            self.agents.start()
         for made in making:
             made.result()
-        self._agents.wait_ready()
+        self.agents.wait_ready()
         self._watch.start()
         if self.lab.plugins:
             self._start_plugins()
 
     def api(self, node: str = "server1") -> Api:
         """The HTTP API of one node's agent."""
-        return self._agents.api(node)
+        return self.agents.api(node)
 
     def submit(self, job: dict[str, Any]) -> None:
         """Register a job, in the shape of Nomad's JSON API.
@@ -149,18 +151,17 @@ class Cluster:
             made.append(name)
         return made
 
-    def run(self, *workloads: Workload, settle: float = SETTLE_TIMEOUT) -> RunHistory:
-        """Run workloads at once, let the cluster settle, observe every node, and return what happened.
+    def run(self, *acting: Workload | Plan, settle: float = SETTLE_TIMEOUT) -> RunHistory:
+        """Run workloads and plans of faults at once, heal, let the cluster settle, observe every node.
 
-        `settle`: seconds from the workloads' end until nothing of them may be left, in the servers' books
-        or on a node.
+        Returns what happened. `settle`: seconds from the workloads' end until nothing of them may be left, in
+        the servers' books or on a node.
         """
         watching = [self._watch_tasks(node) for node in self._clients()]
-        self.recorder.phase("workload")
-        with ThreadPoolExecutor(len(workloads), thread_name_prefix="workload") as pool:
-            acting = [pool.submit(workload.act, self, self.seed) for workload in workloads]
-        for done in acting:
-            done.result()
+        self._act(
+            [each for each in acting if not isinstance(each, Plan)],
+            sum((each for each in acting if isinstance(each, Plan)), Plan()),
+        )
         self.recorder.phase("settle")
         within = time.monotonic() + settle
         books = self._settle(within)
@@ -173,6 +174,37 @@ class Cluster:
             self._collector.hear_out()
         return RunHistory(self.run_directory.read_history().events, self.run_directory)
 
+    def _act(self, workloads: Sequence[Workload], plan: Plan) -> None:
+        """Run workloads while a plan of faults is carried out; when they are over, heal what it broke."""
+        conductor = Conductor(plan, self, self._collector)
+        self.recorder.phase("workload")
+        conductor.start()
+        try:
+            with ThreadPoolExecutor(max(1, len(workloads)), thread_name_prefix="workload") as pool:
+                going_on = [pool.submit(workload.act, self, self.seed) for workload in workloads]
+        finally:
+            self.recorder.phase("heal")
+            conductor.heal()
+        for done in going_on:
+            done.result()
+
+    def look(self, name: str) -> Observed:
+        """What a node's kernel and pools show now."""
+        argv = [self._nodes.python, "-I", "-S", str(OBSERVER)]
+        seen = json.loads(self.nodes[name].run(argv).stdout)
+        return observed(seen, name, self.recorder.zero, settled=True)
+
+    def ask(self, path: str) -> Any:
+        """GET a path of the API from the first server that answers.
+
+        Raises `Unreachable` when none does.
+        """
+        servers = [name for name, node in self.nodes.items() if node.spec.role is Role.SERVER]
+        for name in servers:
+            with contextlib.suppress(Unreachable, ApiError):
+                return self.api(name).get(path)
+        raise Unreachable(f"no server answers to GET {path}")
+
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""
         return self._nodes.keep(self._agent.version, addresses)
@@ -183,7 +215,7 @@ class Cluster:
         for node in self._clients():
             with contextlib.suppress(MachineError):  # what cannot be read any more is not kept
                 self._keep_task_logs(node)
-        self._agents.close()
+        self.agents.close()
         if self._collector is not None:
             self._collector.close()
 
@@ -209,9 +241,9 @@ class Cluster:
         at = self._nodes.sockets.to(SOCKET)
         self._collector = Collector(at, stubs.load("csi", "csi_pb2"), self.recorder.zero, self.recorder.write)
         for plugin in self.lab.plugins:
-            csi.deploy(plugin, self.lab, self._nodes, self._agents)
+            csi.deploy(plugin, self.lab, self._nodes, self.agents)
         for plugin in self.lab.plugins:
-            csi.wait_healthy(plugin, self.lab, self._agents)
+            csi.wait_healthy(plugin, self.lab, self.agents)
 
     def _settle(self, within: float) -> Books:
         """Wait until no consumer lives and no claim is left, and write down what the servers then say."""
@@ -247,12 +279,10 @@ class Cluster:
 
     def _observe(self, node: Node, books: Books, within: float) -> None:
         """Look at a node until nothing is left on it that should not be, and write down the last look."""
-        argv = [self._nodes.python, "-I", "-S", str(OBSERVER)]
         looks: list[Observed] = []
 
         def look() -> list[str]:
-            seen = json.loads(node.run(argv).stdout)
-            looks.append(observed(seen, node.spec.name, self.recorder.zero, settled=True))
+            looks.append(self.look(node.spec.name))
             return list(left_on(looks[-1], books, self._volumes))
 
         with contextlib.suppress(TimedOut):  # what is left is for the checkers to name

@@ -35,7 +35,10 @@ class Phase(Event, frozen=True, gc=False, tag="phase"):
 
 
 class Call(Event, frozen=True, gc=False, tag="call"):
-    """A plugin was called. `t`: the tap read it from the caller; `sent`: it had written it to the plugin."""
+    """A plugin was called. `t`: the tap read it from the caller; `sent`: it had written it to the plugin.
+
+    One that was never written to the plugin, because a fault kept it, has no `sent`.
+    """
 
     id: str  # of the RPC, unique in the run
     plugin: str
@@ -50,13 +53,17 @@ class Call(Event, frozen=True, gc=False, tag="call"):
 
 
 class Reply(Event, frozen=True, gc=False, tag="reply"):
-    """A plugin answered. `t`: the tap read it from the plugin; `told`: it had written it to the caller."""
+    """A plugin answered. `t`: the tap read it from the plugin; `told`: it had written it to the caller.
+
+    One that the caller never heard, because a fault kept it, has no `told`.
+    """
 
     id: str
     code: str = "OK"  # a gRPC status by name
     message: str = ""
     result: Fields = {}
     told: int = 0
+    by: str = "plugin"  # or "tap": the answer of a fault
 
 
 class Gone(Event, frozen=True, gc=False, tag="gone"):
@@ -64,6 +71,18 @@ class Gone(Event, frozen=True, gc=False, tag="gone"):
 
     id: str
     by: str  # "caller", "plugin" or "tap"
+
+
+class Fault(Event, frozen=True, gc=False, tag="fault"):
+    """Something was broken on purpose, or mended: what it aimed at is what its description came to."""
+
+    id: int  # of the planned fault
+    name: str
+    step: str  # planned, injected, healed, failed
+    subject: str = ""  # what it hit: a node, a call
+    rpc: str = ""  # the call that triggered it
+    phase: str = ""  # of that call: before, during, after
+    why: str = ""  # what went wrong, when it failed
 
 
 class Leader(Event, frozen=True, gc=False, tag="leader"):
@@ -172,7 +191,9 @@ class Books(Event, frozen=True, gc=False, tag="books"):
     settled_in: float = -1.0  # seconds; negative: not within the bound
 
 
-AnyEvent = Phase | Call | Reply | Gone | Leader | Member | PluginView | Volume | Operation | Observed | Books
+AnyEvent = (
+    Phase | Call | Reply | Gone | Fault | Leader | Member | PluginView | Volume | Operation | Observed | Books
+)
 Kind = TypeVar("Kind", bound=Event)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import grpc
 import pytest
@@ -28,7 +29,7 @@ class Server(grpc.GenericRpcHandler):
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             context.add_callback(lambda: None if self.go_on.is_set() else self.cancelled.set())
             self.heard.append(request)
@@ -79,7 +80,7 @@ class Wire:
         for output in outputs:
             if isinstance(output, Send):
                 self.ends[output.to].sendall(output.data)
-            else:
+            elif isinstance(output, GivenUp) or output.held:
                 self.told.put(output)
 
     def asked(self) -> Asked:
@@ -105,15 +106,16 @@ class Lines:
 
     def __init__(self, directory: Path) -> None:
         self.server = Server()
-        self._grpc = grpc.server(ThreadPoolExecutor(8), handlers=(self.server,))
+        self._grpc = grpc.server(ThreadPoolExecutor(8), handlers=[self.server])
         self._grpc.add_insecure_port(f"unix:{directory}/plugin.sock")
         self._grpc.start()
         self.wire = Wire(directory / "csi.sock", directory / "plugin.sock")
         self._channel = grpc.insecure_channel(f"unix:{directory}/csi.sock")
 
-    def call(self, path: str, body: bytes, timeout: float = PATIENCE) -> grpc.Future:
+    def call(self, path: str, body: bytes, timeout: float = PATIENCE) -> Any:
         """Make a call, without waiting for it."""
-        return self._channel.unary_unary(path).future(body, timeout=timeout)
+        calling: Any = self._channel.unary_unary(path).future
+        return calling(body, timeout=timeout)
 
     def close(self) -> None:
         """End them all."""

@@ -11,8 +11,9 @@ from stormpool.verdict import Outcome
 def rpc(
     id: str, start: int, end: int | None, *, plugin: str = "zfs", method: str = "ControllerPublishVolume"
 ) -> list[Event]:
-    call = Call(start, id, plugin, "client1", method, volume=id, target="client2", sent=start)
-    return [call] if end is None else [call, Reply(end, id)]
+    sent = start + 1  # a call that was sent at 0 was never sent
+    call = Call(sent, id, plugin, "client1", method, volume=id, target="client2", sent=sent)
+    return [call] if end is None else [call, Reply(end + 1, id)]
 
 
 def judge(*calls: list[Event]) -> tuple[Outcome, int, list[str]]:

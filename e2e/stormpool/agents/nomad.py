@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from stormpool.wait import wait_until
 
 HTTP_PORT = 4646
 CONFIG = "/run/nomad/agent.json"
+KILLED_WITHIN = 10.0  # seconds that a process may take to end after SIGKILL
 READY_TIMEOUT = 60.0  # seconds until a cluster has a leader and all its clients; about 2 s on an idle machine
 
 # What a task with its own root directory finds there: enough for a static shell, nothing of the host.
@@ -86,6 +88,7 @@ class Agents:
         self._agent = agent
         self._logs = logs
         self._apis: dict[str, Api] = {}
+        self._paused: set[str] = set()
 
     def start(self) -> None:
         """Start every agent; clients once the servers answer.
@@ -113,6 +116,30 @@ class Agents:
         argv = [str(self._agent.path), "agent", f"-config={CONFIG}"]
         log = self._logs / f"{node.spec.name}.log"
         self.agents[node.spec.name] = node.start(f"agent of {node.spec.name}", argv, env={}, log=log)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL one agent, and return when it is gone."""
+        self.agents[name].signal(signal.SIGKILL)
+        self.agents[name].wait(KILLED_WITHIN)
+
+    def revive(self) -> None:
+        """Start every agent that does not run, and wait until each answers."""
+        ended = [name for name, process in self.agents.items() if not process.alive()]
+        for name in ended:
+            self.start_agent(self._nodes.nodes[name])
+        for name in ended:
+            self._wait_answers(name)
+
+    def pause(self, name: str) -> None:
+        """SIGSTOP one agent."""
+        self.agents[name].signal(signal.SIGSTOP)
+        self._paused.add(name)
+
+    def resume(self) -> None:
+        """SIGCONT every agent that was paused."""
+        for name in sorted(self._paused):
+            self.agents[name].signal(signal.SIGCONT)
+        self._paused.clear()
 
     def wait_ready(self) -> None:
         """Wait until there is a leader and every client is ready."""

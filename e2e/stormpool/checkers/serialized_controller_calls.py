@@ -31,7 +31,7 @@ def serialized_controller_calls(history: History) -> Verdict:
     caller gave it up. Calls that overlap across a change of leader are told apart, for a serializer is in one
     server's memory; so are calls that agents do not serialize at all.
     """
-    calls = history.rpcs(SERIALIZED | UNSERIALIZED)
+    calls = [rpc for rpc in history.rpcs(SERIALIZED | UNSERIALIZED) if rpc.call.sent]
     elections = [event.t for event in history.of(Leader)]
     witnesses: list[Witness] = []
     apart: Counter[str] = Counter()

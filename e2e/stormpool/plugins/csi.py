@@ -19,6 +19,7 @@ from stormpool.tap.collector import SOCKET
 from stormpool.wait import wait_until
 
 HEALTHY_SLACK = 30.0  # seconds: a node update every 5 to 10 s, a fingerprint every 30
+PLUGIN_TASK = "plugin"
 GIVE_UP_AFTER = 3  # restarts of a plugin's task that never was healthy
 NOT_YET: dict[str, Any] = {"Failed": False, "Restarts": 0, "Events": []}
 STARTED = 10**9  # nanoseconds in a second, the unit of durations in Nomad's JSON
@@ -143,7 +144,7 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
     command, *args = (word.format_map(words) for word in plugin.argv)
     env = {name: value.format_map(words) for name, value in plugin.env.items()}
     return {
-        "Name": "plugin",
+        "Name": PLUGIN_TASK,
         "Driver": "raw_exec",
         "Config": {"command": command, "args": args},
         "Env": {**env, "CSI_ENDPOINT": words["endpoint"]},
@@ -163,7 +164,7 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
 def _tasks(plugin: CsiPlugin, agents: Agents) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The allocations of a plugin, each with what its agent says of the plugin's task."""
     return [
-        (stub, (stub.get("TaskStates") or {}).get("plugin") or NOT_YET)
+        (stub, (stub.get("TaskStates") or {}).get(PLUGIN_TASK) or NOT_YET)
         for stub in agents.api().get("allocations")
         if stub["JobID"].startswith(f"plugin-{plugin.id}-")
     ]

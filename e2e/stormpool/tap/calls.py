@@ -44,6 +44,15 @@ class Hello(msgspec.Struct, frozen=True):
     alloc: str = ""
 
 
+class Held(msgspec.Struct, frozen=True):
+    """A call that stopped in a tap, and waits to be told what becomes of it."""
+
+    connection: int
+    stream: int
+    call: Call
+    reply: Reply | None = None  # None: its request is held; else the plugin's answer is
+
+
 class _Open(msgspec.Struct):
     """A call that is going on."""
 
@@ -53,6 +62,18 @@ class _Open(msgspec.Struct):
     told: bool = False
     request: bytes = b""
     answer: bytes = b""
+    reply: Reply | None = None  # the plugin's, not yet told
+
+
+class _Step(msgspec.Struct):
+    """What a tap says of a step of a call, beside the message."""
+
+    stream: int
+    path: str = ""
+    held: bool = False
+    code: int = 0
+    message: str = ""
+    by: str = "plugin"
 
 
 class _Connection(msgspec.Struct):
@@ -71,8 +92,8 @@ class Calls:
         self._connections: dict[int, _Connection] = {}
         self._count = 0
 
-    def take(self, record: wire.Record) -> Iterator[Event]:
-        """The events that one record completes."""
+    def take(self, record: wire.Record) -> Iterator[Event | Held]:
+        """The events that one record completes, and the call that it tells is held."""
         if record.kind == wire.OPENED:
             self._connections[record.connection] = _Connection(int(record.body), frames.Connection())
             return
@@ -82,11 +103,14 @@ class Calls:
         if record.kind == wire.ENDED:
             del self._connections[record.connection]
             for call in connection.calls.values():
-                yield from self._tell(call, connection, record)
-                yield Gone(t=record.read_at - self._zero, id=call.id, by=record.body.decode())
+                yield from self._never_sent(call, connection)
+                yield call.reply or Gone(t=record.read_at - self._zero, id=call.id, by=record.body.decode())
             return
-        for event in connection.parser.feed(SIDES[record.kind], record.body):
-            yield from self._event(event, connection, record)
+        if record.kind in SIDES:
+            for event in connection.parser.feed(SIDES[record.kind], record.body):
+                yield from self._event(event, connection, record)
+        else:
+            yield from self._step(connection, record)
 
     def _event(self, event: frames.Event, connection: _Connection, record: wire.Record) -> Iterator[Event]:
         calls = connection.calls
@@ -117,13 +141,57 @@ class Calls:
             case _:
                 return
 
+    def _step(self, connection: _Connection, record: wire.Record) -> Iterator[Event | Held]:
+        """A step of a call on a connection whose calls can be held."""
+        line, _, body = record.body.partition(b"\n")
+        step = msgspec.json.decode(line, type=_Step)
+        calls, stream, at = connection.calls, step.stream, record.read_at - self._zero
+        if record.kind == wire.ASKED:
+            self._count += 1
+            name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
+            calls[stream] = _Open(name, step.path.rpartition("/")[2], record.read_at, request=body)
+            if step.held:
+                yield Held(record.connection, stream, self._call(calls[stream], connection, 0))
+            return
+        call = calls.get(stream)
+        if call is None:
+            return
+        match record.kind:
+            case wire.SENT:
+                yield from self._tell(call, connection, record)
+            case wire.ANSWERED:
+                yield from self._never_sent(call, connection)
+                call.answer = body
+                call.reply = msgspec.structs.replace(
+                    self._reply(call, step.code, step.message, record), told=0, by=step.by
+                )
+                if step.held:
+                    said = self._call(call, connection, 0)
+                    yield Held(record.connection, stream, said, call.reply)
+            case wire.TOLD if call.reply is not None:
+                yield msgspec.structs.replace(call.reply, told=at)
+                del calls[stream]
+            case wire.GIVEN_UP:
+                yield from self._never_sent(call, connection)
+                yield call.reply or Gone(t=at, id=call.id, by=step.by)
+                del calls[stream]
+
+    def _never_sent(self, call: _Open, connection: _Connection) -> Iterator[Call]:
+        """Tell of a call that ends without the plugin having had it."""
+        if not call.told:
+            call.told = True
+            yield self._call(call, connection, 0)
+
     def _tell(self, call: _Open, connection: _Connection, record: wire.Record) -> Iterator[Call]:
         """Tell of a call once its request is whole, or will never be."""
         if call.told:
             return
         call.told = True
+        yield self._call(call, connection, record.written_at - self._zero)
+
+    def _call(self, call: _Open, connection: _Connection, sent: int) -> Call:
         said = describe(self._protocol, f"{call.method}Request", call.request)
-        yield Call(
+        return Call(
             t=call.read_at - self._zero,
             id=call.id,
             plugin=self._hello.plugin,
@@ -134,7 +202,7 @@ class Calls:
             args=said,
             alloc=self._hello.alloc,
             peer=connection.peer,
-            sent=record.written_at - self._zero,
+            sent=sent,
         )
 
     def _reply(self, call: _Open, code: int, message: str, record: wire.Record) -> Reply:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import select
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 
 import msgspec
 
 from stormpool.history import Event
 from stormpool.tap import wire
-from stormpool.tap.calls import Calls, Hello
+from stormpool.tap.calls import Calls, Held, Hello
 from stormpool.wait import wait_until
 
 SOCKET = "tap.sock"
@@ -22,6 +23,46 @@ SOCKET = "tap.sock"
 LAG = 0.02
 MOST = 1 << 20  # bytes read at once
 HEAR_OUT = 10.0  # seconds that reading what was told may take
+
+
+class HeldCall:
+    """A call that waits in a tap: what becomes of it. Words that come too late are without effect."""
+
+    def __init__(self, held: Held, tap: socket.socket, lock: threading.Lock) -> None:
+        self.call = held.call
+        self.reply = held.reply
+        self._held = held
+        self._tap = tap
+        self._lock = lock
+
+    def go_on(self) -> None:
+        """Let the request go to the plugin, or the answer to the caller."""
+        self._order(do="forward" if self.reply is None else "tell")
+
+    def refuse(self, code: int, message: str) -> None:
+        """Answer in the plugin's place, with a gRPC status."""
+        self._order(do="refuse", code=code, message=message)
+
+    def lose(self) -> None:
+        """End the call without an answer."""
+        self._order(do="reset")
+
+    def copy(self) -> None:
+        """Give the plugin the request, and hold it still."""
+        self._order(do="copy")
+
+    def cut(self) -> None:
+        """Close the connection between the agent and the plugin."""
+        self._order(do="cut")
+
+    def _order(self, **what: object) -> None:
+        order = {"connection": self._held.connection, "stream": self._held.stream, **what}
+        _say(self._tap, self._lock, order)
+
+
+def _say(tap: socket.socket, lock: threading.Lock, order: dict[str, object]) -> None:
+    with lock, contextlib.suppress(OSError):  # a tap that is gone has nothing left to do
+        tap.sendall(json.dumps(order).encode() + b"\n")
 
 
 class Collector:
@@ -34,10 +75,20 @@ class Collector:
         self._closing = threading.Event()
         self._taps: list[socket.socket] = []
         self._busy: set[socket.socket] = set()  # what these told is being read
+        self._orders = threading.Lock()
+        self._watched: list[str] = []
+        self._on_held: Callable[[HeldCall], None] = HeldCall.go_on
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen()
         threading.Thread(target=self._accept, name="collector", daemon=True).start()
+
+    def hold(self, methods: Iterable[str], on_held: Callable[[HeldCall], None]) -> None:
+        """From now on calls of these methods stop, twice each, and `on_held` is asked; it must not block."""
+        self._on_held = on_held
+        self._watched = sorted(methods)
+        for tap in list(self._taps):
+            _say(tap, self._orders, {"watch": self._watched})
 
     def hear_out(self) -> None:
         """Return when all that the taps have told by now is in the history. Raises `TimedOut`."""
@@ -66,6 +117,8 @@ class Collector:
             while True:
                 tap, _ = self._listener.accept()
                 self._taps.append(tap)
+                if self._watched:
+                    _say(tap, self._orders, {"watch": self._watched})
                 threading.Thread(target=self._hear, args=(tap,), name="tap", daemon=True).start()
 
     def _hear(self, tap: socket.socket) -> None:
@@ -75,16 +128,20 @@ class Collector:
             records = wire.Decoder()
             while tap.recv(1, socket.MSG_PEEK):
                 self._busy.add(tap)
-                self._closing.wait(LAG)
+                if not self._watched:  # else somebody may be waiting for an answer
+                    self._closing.wait(LAG)
                 for record in records.feed(tap.recv(MOST)):
-                    self._tell(calls, record)
+                    self._tell(calls, record, tap)
                 self._busy.discard(tap)
             for record in records.rest():
-                self._tell(calls, record)
+                self._tell(calls, record, tap)
         self._taps.remove(tap)
         self._busy.discard(tap)
         tap.close()
 
-    def _tell(self, calls: Calls, record: wire.Record) -> None:
+    def _tell(self, calls: Calls, record: wire.Record, tap: socket.socket) -> None:
         for event in calls.take(record):
-            self._write(event)
+            if isinstance(event, Held):
+                self._on_held(HeldCall(event, tap, self._orders))
+            else:
+                self._write(event)

@@ -2,99 +2,30 @@
 
     python -m stormpool.tap.proxy --listen SOCKET --plugin SOCKET --report SOCKET --hello JSON
 
-It forwards first and tells after, and parses nothing: between a read and its write there is no work. One
-thread a direction, for a thread that waits in a read is woken sooner than a loop over all of them (measured:
-docs/adr/0003). It needs only Python's standard library, and the plugin needs not know of it.
+A connection is a splice: it forwards first and tells after, and parses nothing. Once the harness wants calls
+of some methods held, callers are made to connect anew, and get a relay. The plugin need not know of either.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
-import os
 import select
 import socket
 import struct
-import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from stormpool.tap.wire import CALLER, ENDED, OPENED, PLUGIN, Record
+from stormpool.tap.report import Report
+from stormpool.tap.splice import Splice
 
-CHUNK = 1 << 18  # bytes read at once
-REPORT_BUFFER = 8 << 20  # bytes the collector may lag behind before forwarding waits for it
+if TYPE_CHECKING:
+    from stormpool.tap.holding import Holding
+
 FIRST_CONTACT = 20.0  # seconds that a plugin which has never listened may take to
 LOOK_EVERY = 0.005  # seconds between two looks for it
 BACKLOG = 128
-
-
-class Report:
-    """The way to the collector, shared by all threads."""
-
-    def __init__(self, path: str, hello: str) -> None:
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REPORT_BUFFER)
-        self.socket.connect(path)
-        self.socket.sendall(os.fsencode(hello) + b"\n")
-        self.number = itertools.count()
-        self._lock = threading.Lock()
-
-    def tell(self, number: int, connection: int, kind: int, read_at: int, body: bytes) -> None:
-        """Tell of bytes that have been forwarded, or of a connection's begin or end."""
-        record = Record(number, connection, kind, read_at, time.monotonic_ns(), body).encode()
-        with self._lock, contextlib.suppress(OSError):  # the harness is gone, and soon so is the lab
-            self.socket.sendall(record)
-
-    def note(self, connection: int, kind: int, what: str) -> None:
-        """Tell of what happened just now."""
-        self.tell(next(self.number), connection, kind, time.monotonic_ns(), what.encode())
-
-
-class Connection:
-    """One caller and the plugin, joined."""
-
-    def __init__(self, number: int, caller: socket.socket, plugin: socket.socket, report: Report) -> None:
-        self._number = number
-        self._ends = {CALLER: caller, PLUGIN: plugin}
-        self._report = report
-        self._over = threading.Lock()
-
-    def start(self) -> None:
-        """Forward both ways until either end closes."""
-        self._report.note(self._number, OPENED, str(_peer(self._ends[CALLER])))
-        for kind in self._ends:
-            threading.Thread(target=self._forward, args=(kind,), daemon=True).start()
-
-    def _forward(self, kind: int) -> None:
-        source, target = self._ends[kind], self._ends[PLUGIN if kind == CALLER else CALLER]
-        buffer = bytearray(CHUNK)
-        view = memoryview(buffer)
-        report, connection, numbers, clock = (
-            self._report,
-            self._number,
-            self._report.number,
-            time.monotonic_ns,
-        )
-        with contextlib.suppress(OSError):
-            while length := source.recv_into(buffer):
-                read_at = clock()
-                number = next(numbers)
-                try:
-                    target.sendall(view[:length])
-                finally:  # a number once taken is told of, or the collector waits for it for ever
-                    report.tell(number, connection, kind, read_at, bytes(view[:length]))
-        self._end("caller" if kind == CALLER else "plugin")
-
-    def _end(self, who: str) -> None:
-        """One end has closed: gRPC knows no half-open connections, so both go."""
-        if not self._over.acquire(blocking=False):
-            return
-        self._report.note(self._number, ENDED, who)
-        for end in self._ends.values():
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
 
 
 class Tap:
@@ -104,6 +35,8 @@ class Tap:
         self._plugin = plugin
         self._report = report
         self._met = False  # the plugin has listened at least once
+        self._watched: frozenset[str] = frozenset()  # methods whose calls are held
+        self._connections: dict[int, Splice | Holding] = {}
         Path(listen).parent.mkdir(parents=True, exist_ok=True)
         Path(listen).unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -115,16 +48,49 @@ class Tap:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         poll.register(self._report.socket, select.POLLIN)
-        for number in itertools.count(1):
+        numbers = itertools.count(1)
+        while True:
             ready = {descriptor for descriptor, _ in poll.poll()}
             if self._report.socket.fileno() in ready:
-                return
-            caller, _ = self._listener.accept()
-            plugin = self._reach_plugin(caller)
-            if plugin is None:
-                caller.close()
-            else:
-                Connection(number, caller, plugin, self._report).start()
+                orders = self._report.orders()
+                if orders is None:
+                    return
+                for order in orders:
+                    self._obey(order)
+            if self._listener.fileno() in ready:
+                self._accept(next(numbers))
+
+    def _accept(self, number: int) -> None:
+        caller, _ = self._listener.accept()
+        plugin = self._reach_plugin(caller)
+        if plugin is None:
+            caller.close()
+            return
+        joined = self._join(number, caller, plugin)
+        self._connections[number] = joined
+        joined.start(_peer(caller))
+
+    def _join(self, number: int, caller: socket.socket, plugin: socket.socket) -> Splice | Holding:
+        if not self._watched:
+            return Splice(number, caller, plugin, self._report)
+        from stormpool.tap.holding import Holding  # noqa: PLC0415 - brings a parser that most taps never need
+
+        return Holding(number, (caller, plugin), self._report, self._is_watched)
+
+    def _is_watched(self, path: str) -> bool:
+        return path.rpartition("/")[2] in self._watched
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        """Hold other methods from now on, or do with a held call as told."""
+        if "watch" in order:
+            self._watched = frozenset(order["watch"])
+            if self._watched:
+                for connection in self._connections.values():
+                    connection.retire()
+            return
+        about = self._connections.get(order["connection"])
+        if about is not None and not isinstance(about, Splice):
+            about.obey(order)
 
     def _reach_plugin(self, caller: socket.socket) -> socket.socket | None:
         """A connection to the plugin; None when it does not listen and the caller should know at once.

@@ -36,6 +36,7 @@ from stormpool.tap.frames import (
 GOAWAY, WINDOW_UPDATE = 0x7, 0x8
 CANCEL = 0x8  # the error code of a stream that is no longer wanted (RFC 9113, section 7)
 MAX_FRAME = 16384  # bytes every peer takes (RFC 9113, section 4.2)
+MOST_KEPT = 1 << 20  # bytes of one side's messages kept to be told: streams go on for ever
 EVERY_STREAM = 0x7FFFFFFF  # a GOAWAY that names it gives up no call (RFC 9113, section 6.8)
 
 
@@ -49,26 +50,28 @@ class Send:
 
 @dataclass(frozen=True)
 class Asked:
-    """A watched call's request is whole, and held."""
+    """A call's request is whole; held when the call is watched, else forwarded already."""
 
     stream: int
     path: str
     body: bytes
+    held: bool
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A watched call's answer is whole, and held."""
+    """A call's answer is whole; held when the call is watched, else told already."""
 
     stream: int
     code: int
     message: str
     body: bytes
+    held: bool
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """One side reset a watched call."""
+    """One side reset a call."""
 
     stream: int
     side: Side
@@ -214,7 +217,7 @@ class Relay:
         if frame.kind == RST_STREAM:
             yield from self._reset_by(side, call, frame)
             return
-        if frame.kind == DATA:
+        if frame.kind == DATA and len(call.bodies[side]) < MOST_KEPT:
             call.bodies[side] += frame.payload
         elif frame.kind == HEADERS and side is Side.PLUGIN:
             call.status.update((name, value) for name, value in frame.fields if name.startswith("grpc-"))
@@ -225,15 +228,14 @@ class Relay:
             held.append(frame)
         if not frame.flags & END_STREAM or frame.kind not in (HEADERS, DATA):
             return
-        call.answered = side is Side.PLUGIN
-        if held is None:
-            if call.answered:
-                self._forget(call)
-        elif side is Side.CALLER:
-            yield Asked(call.stream, call.path, bytes(call.bodies[side][MESSAGE_HEADER:]))
-        else:
-            code, message = status_of(call.status)
-            yield Answered(call.stream, code, message, bytes(call.bodies[side][MESSAGE_HEADER:]))
+        body, is_held = bytes(call.bodies[side][MESSAGE_HEADER:]), held is not None
+        if side is Side.CALLER:
+            yield Asked(call.stream, call.path, body, is_held)
+            return
+        call.answered = True
+        if not is_held:
+            self._forget(call)
+        yield Answered(call.stream, *status_of(call.status), body, is_held)
 
     def _reset_by(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
         if side is Side.CALLER:
@@ -241,8 +243,7 @@ class Relay:
         else:
             yield Send(Side.CALLER, _packed(RST_STREAM, 0, call.stream, frame.payload))
         self._forget(call)
-        if call.watched:
-            yield GivenUp(call.stream, side)
+        yield GivenUp(call.stream, side)
 
     def _release(self, call: _Call, side: Side) -> Iterator[Output]:
         held, call.held[side] = call.held[side], None

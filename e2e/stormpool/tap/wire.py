@@ -1,8 +1,11 @@
-"""What a tap tells the collector: chunks of bytes it has forwarded, as they were, with their times.
+"""What a tap tells the collector, and what it is told.
 
-A tap says hello once (a line of JSON), then one record after another. Parsing is the collector's work, so
-that a tap has nothing to do between a read and its write. Records are numbered as the bytes were read: the
-two directions are told of by two threads, and an answer may be told of before its question.
+A tap says hello once (a line of JSON), then one record after another. Of a connection that is only forwarded
+it tells the bytes as they were, with their times: parsing is the collector's work, so that a tap has nothing
+to do between a read and its write. Of a connection whose calls can be held it tells of each call's steps.
+Records are numbered as things happened: two directions are told of by two threads, and an answer may be told
+of before its question. What a tap is told are lines of JSON: which methods to hold, and what becomes of a
+call that is held.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from dataclasses import dataclass
 
 RECORD = struct.Struct("!QIBqqI")  # number, connection, kind, time read, time written, length
 CALLER, PLUGIN, OPENED, ENDED = range(4)  # the kinds: bytes from either side; a connection's begin and end
+# And the steps of a call: its request is whole, the plugin has it; its answer is whole, the caller has it; it
+# ended without one. Their bodies are a line of JSON, then the message if there is one.
+ASKED, SENT, ANSWERED, TOLD, GIVEN_UP = range(4, 9)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""What can be broken, one fault a file: a frozen value with `inject` and an idempotent `heal`."""
+
+from stormpool.faults.cut_connection import CutConnection
+from stormpool.faults.delay_call import DelayCall
+from stormpool.faults.duplicate_call import DuplicateCall
+from stormpool.faults.fail_call import FailCall
+from stormpool.faults.hang_call import HangCall
+from stormpool.faults.kill_agent import KillAgent
+from stormpool.faults.kill_plugin import KillPlugin
+from stormpool.faults.lose_answer import LoseAnswer
+from stormpool.faults.pause_agent import PauseAgent
+
+__all__ = [
+    "CutConnection",
+    "DelayCall",
+    "DuplicateCall",
+    "FailCall",
+    "HangCall",
+    "KillAgent",
+    "KillPlugin",
+    "LoseAnswer",
+    "PauseAgent",
+]

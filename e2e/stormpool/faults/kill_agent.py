@@ -1,0 +1,24 @@
+"""An agent that is killed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stormpool.scene import Scene
+from stormpool.target import Target
+
+
+class KillAgent(msgspec.Struct, frozen=True, tag=True):
+    """SIGKILL to a node's agent; tasks and executors live on, as they do. Healed by starting it again."""
+
+    target: Target
+
+    def inject(self, scene: Scene) -> str:
+        """Kill it."""
+        name = scene.node(self.target)
+        scene.cluster.agents.kill(name)
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Start every agent that does not run."""
+        scene.cluster.agents.revive()

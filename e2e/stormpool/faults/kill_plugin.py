@@ -1,0 +1,33 @@
+"""A plugin that is killed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stormpool.errors import MachineError
+from stormpool.plugins.csi import PLUGIN_TASK
+from stormpool.scene import Scene
+from stormpool.target import Target, serving
+
+SERVING = serving()
+
+
+class KillPlugin(msgspec.Struct, frozen=True, tag=True):
+    """SIGKILL to every process of the plugin's task, on the node that serves the call or on another.
+
+    Its agent starts it again.
+    """
+
+    target: Target = SERVING
+
+    def inject(self, scene: Scene) -> str:
+        """Kill it."""
+        name = scene.node(self.target)
+        tasks = [seen for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK]
+        if not tasks:
+            raise MachineError(f"no plugin runs on {name}")
+        scene.cluster.nodes[name].run(["kill", "-KILL", *(str(seen.pid) for seen in tasks)])
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Nothing is left to mend."""

@@ -1,0 +1,24 @@
+"""An agent that stops for a while."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stormpool.scene import Scene
+from stormpool.target import Target
+
+
+class PauseAgent(msgspec.Struct, frozen=True, tag=True):
+    """SIGSTOP to a node's agent: it keeps its connections and says nothing. Healed by SIGCONT."""
+
+    target: Target
+
+    def inject(self, scene: Scene) -> str:
+        """Stop it."""
+        name = scene.node(self.target)
+        scene.cluster.agents.pause(name)
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Let every agent go on."""
+        scene.cluster.agents.resume()

@@ -1,0 +1,165 @@
+"""When faults happen: a plan of triggers, each with a fault; frozen, printable, the same for the same seed.
+
+    nemesis.on(rpc("ControllerPublishVolume").nth(3).answered, faults.KillAgent(target.holder("vol1")))
+    nemesis.at(2.5, faults.KillAgent(target.leader()))
+
+A trigger on a call is exact: the call stops in the tap at that point, the fault is injected, the call goes
+on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from stormpool.errors import Misuse
+from stormpool.history import Call
+
+
+class Phase(StrEnum):
+    """Where in a call."""
+
+    BEFORE = "before"  # its request was read from the caller, and the plugin has not got it
+    DURING = "during"  # the plugin has it, and its answer is held
+    AFTER = "after"  # the plugin has answered, and the caller has not heard it
+
+
+class Pattern(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which calls: by method, and where given by volume, by the node the plugin runs on, by plugin."""
+
+    method: str
+    volume: str = ""
+    node: str = ""
+    plugin: str = ""
+
+    def matches(self, call: Call) -> bool:
+        """Whether a call is one of these."""
+        wanted = ((self.volume, call.volume), (self.node, call.node), (self.plugin, call.plugin))
+        return call.method == self.method and all(asked in ("", has) for asked, has in wanted)
+
+
+class OnCall(msgspec.Struct, frozen=True, tag="on_call"):
+    """The n-th call that matches, at a phase."""
+
+    pattern: Pattern
+    nth: int
+    phase: Phase
+
+    def __post_init__(self) -> None:
+        """Refuse what never happens."""
+        if self.nth < 1:
+            raise Misuse(f"the {self.nth}th call", fix="calls are counted from 1")
+
+
+class AtTime(msgspec.Struct, frozen=True, tag="at_time"):
+    """So many seconds after the workload began."""
+
+    seconds: float
+
+
+Trigger = OnCall | AtTime
+
+
+class Matching(msgspec.Struct, frozen=True):
+    """The n-th of some calls, still without a phase."""
+
+    pattern: Pattern
+    count: int = 1
+
+    def nth(self, count: int) -> Matching:
+        """The n-th of them, counted from 1, over all instances of the plugin."""
+        return Matching(self.pattern, count)
+
+    @property
+    def before(self) -> OnCall:
+        """Its request was read, and the plugin has not got it."""
+        return OnCall(self.pattern, self.count, Phase.BEFORE)
+
+    @property
+    def during(self) -> OnCall:
+        """The plugin has it, and its answer is held until the fault is injected."""
+        return OnCall(self.pattern, self.count, Phase.DURING)
+
+    @property
+    def answered(self) -> OnCall:
+        """The plugin has answered, and the caller has not heard it."""
+        return OnCall(self.pattern, self.count, Phase.AFTER)
+
+
+def rpc(method: str, *, volume: str = "", node: str = "", plugin: str = "") -> Matching:
+    """Calls of a method, without its service: `ControllerPublishVolume`."""
+    return Matching(Pattern(method, volume, node, plugin))
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One fault and when it happens; healed so many seconds later, or when the workload is over."""
+
+    when: Trigger
+    fault: Any
+    heal_after: float | None = None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is to happen, in no order but that of its triggers."""
+
+    planned: Sequence[Planned] = ()
+
+    def __add__(self, other: Plan) -> Plan:
+        return Plan((*self.planned, *other.planned))
+
+    def methods(self) -> frozenset[str]:
+        """The methods whose calls must stop in the taps."""
+        return frozenset(each.when.pattern.method for each in self.planned if isinstance(each.when, OnCall))
+
+
+def on(trigger: OnCall, fault: Any, *, heal_after: float | None = None) -> Plan:
+    """A fault at a point of a call."""
+    return Plan((Planned(trigger, fault, heal_after),))
+
+
+def at(seconds: float, fault: Any, *, heal_after: float | None = None) -> Plan:
+    """A fault so many seconds after the workload began."""
+    return Plan((Planned(AtTime(seconds), fault, heal_after),))
+
+
+class Counting:
+    """Which planned faults a call sets off: a call is counted once, when its request is read."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._waiting = {
+            number: each.when for number, each in enumerate(plan.planned) if isinstance(each.when, OnCall)
+        }
+        self._seen: Counter[Pattern] = Counter()
+        self._chosen: dict[str, list[int]] = {}  # call → planned faults that are about it
+
+    def asked(self, call: Call) -> list[int]:
+        """The faults to inject before the plugin gets this call; it is counted."""
+        for pattern in {when.pattern for when in self._waiting.values()}:
+            self._seen[pattern] += pattern.matches(call)
+        mine = [
+            number
+            for number, when in self._waiting.items()
+            if when.pattern.matches(call) and self._seen[when.pattern] == when.nth
+        ]
+        if mine:
+            self._chosen[call.id] = mine
+        return self.of(call, Phase.BEFORE)
+
+    def of(self, call: Call, phase: Phase) -> list[int]:
+        """The faults about this call at a phase."""
+        return [number for number in self._chosen.get(call.id, ()) if self._waiting[number].phase is phase]
+
+
+def described(plan: Plan) -> Iterable[str]:
+    """The plan for people, a line a fault."""
+    for number, each in enumerate(plan.planned):
+        match each.when:
+            case AtTime(seconds):
+                when = f"at {seconds:g} s"
+            case OnCall(pattern, nth, phase):
+                when = f"{phase} {pattern.method} no. {nth}"
+        yield f"{number}: {when}: {each.fault}"

@@ -1,0 +1,73 @@
+"""Where a fault happens: the cluster, and the call that set it off; and what a fault is to the conductor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from stormpool.errors import MachineError, Misuse
+from stormpool.target import Aim, Target
+from stormpool.workloads import claims_of
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+    from stormpool.tap.collector import HeldCall
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a fault acts on."""
+
+    cluster: Cluster
+    held: HeldCall | None = None
+
+    def call(self) -> HeldCall:
+        """The call that set the fault off. Raises `Misuse` when none did."""
+        if self.held is None:
+            raise Misuse(
+                "this fault is about a call, and none set it off",
+                fix="plan it with nemesis.on(rpc(...), ...)",
+            )
+        return self.held
+
+    def node(self, target: Target) -> str:
+        """The name of the node that is meant, now. Raises `MachineError` when there is none."""
+        match target.aim:
+            case Aim.NAMED:
+                return target.name
+            case Aim.LEADER:
+                return self._leader()
+            case Aim.FOLLOWER:
+                servers = [name for name in self.cluster.nodes if name.startswith("server")]
+                return next(name for name in servers if name != self._leader())
+            case Aim.HOLDER:
+                return self._holder(target.name)
+            case Aim.SERVING:
+                return self.call().call.node
+
+    def _leader(self) -> str:
+        address = str(self.cluster.ask("status/leader")).partition(":")[0]
+        for name, node in self.cluster.nodes.items():
+            if node.address == address:
+                return name
+        raise MachineError("no server leads")
+
+    def _holder(self, volume: str) -> str:
+        claims = claims_of(self.cluster.ask(f"volume/csi/{volume}"))
+        if not claims:
+            raise MachineError(f"nobody holds volume {volume}")
+        return str(self.cluster.ask(f"allocation/{claims[0]}")["NodeName"])
+
+
+class Fault(Protocol):
+    """Something that can be broken, and mended."""
+
+    def inject(self, scene: Scene) -> str:
+        """Break it; return what was hit: a node, a call."""
+
+    def heal(self, scene: Scene) -> None:
+        """Mend it; nothing happens when it is whole."""
+
+
+class HoldsItsCall:
+    """A fault about a call that does not go on by itself when the fault is injected."""

@@ -1,0 +1,48 @@
+"""The tap's way to the collector and back: records out, lines of JSON in; shared by all of its threads."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from stormpool.tap.wire import Record
+
+REPORT_BUFFER = 8 << 20  # bytes the collector may lag behind before forwarding waits for it
+
+
+class Report:
+    """The connection to the collector."""
+
+    def __init__(self, path: str, hello: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REPORT_BUFFER)
+        self.socket.connect(path)
+        self.socket.sendall(os.fsencode(hello) + b"\n")
+        self.number = itertools.count()
+        self._lock = threading.Lock()
+        self._unread = b""
+
+    def tell(self, number: int, connection: int, kind: int, read_at: int, body: bytes) -> None:
+        """Tell of bytes that have been forwarded, or of a connection's begin or end."""
+        record = Record(number, connection, kind, read_at, time.monotonic_ns(), body).encode()
+        with self._lock, contextlib.suppress(OSError):  # the harness is gone, and soon so is the lab
+            self.socket.sendall(record)
+
+    def note(self, connection: int, kind: int, what: str) -> None:
+        """Tell of what happened just now."""
+        self.tell(next(self.number), connection, kind, time.monotonic_ns(), what.encode())
+
+    def orders(self) -> Iterator[dict[str, Any]] | None:
+        """What the collector wants, now that there is something to read; None when it is gone."""
+        data = self.socket.recv(1 << 16)
+        if not data:
+            return None
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        return (json.loads(line) for line in lines)
