@@ -13,7 +13,7 @@ SERVING = serving()
 
 
 class KillPlugin(msgspec.Struct, frozen=True, tag=True):
-    """SIGKILL to every process of the plugin's task, on the node that serves the call or on another.
+    """SIGKILL to the first process of the plugin's task, on the node that serves the call or on another.
 
     Its agent starts it again.
     """
@@ -23,10 +23,11 @@ class KillPlugin(msgspec.Struct, frozen=True, tag=True):
     def inject(self, scene: Scene) -> str:
         """Kill it."""
         name = scene.node(self.target)
-        tasks = [seen for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK]
-        if not tasks:
+        of_task = {seen.pid: seen for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK}
+        first = [pid for pid, seen in of_task.items() if seen.parent not in of_task]
+        if not first:
             raise MachineError(f"no plugin runs on {name}")
-        scene.cluster.nodes[name].run(["kill", "-KILL", *(str(seen.pid) for seen in tasks)])
+        scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, first)])
         return name
 
     def heal(self, scene: Scene) -> None:

@@ -1,29 +1,46 @@
 """Faults hit just what they name, at the point they name, on real agents; and what was broken is mended."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from stormpool import faults, guarantees, nemesis, target, workloads
-from stormpool.cluster import RunHistory
-from stormpool.history import Call, Fault, Gone, Reply, Rpc
+from stormpool.cluster import Cluster, RunHistory
+from stormpool.history import Fault, Reply, Rpc
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, rpc
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
 from stormpool.verdict import Outcome
+from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
 
 SECOND = 10**9
 
 
-def run(out: Path, plan: Plan, volumes: int) -> RunHistory:
+@contextmanager
+def lab(out: Path) -> Iterator[Cluster]:
+    """A small lab with the reference plugin."""
+    asked = Asked(lab=Lab(servers=1, clients=2, plugins=[csi.zfs()]), scenario="faults", out=out, seed=1)
+    with running(asked) as cluster:
+        yield cluster
+
+
+def carry_out(cluster: Cluster, plan: Plan, volumes: int, settle: float = 30.0) -> RunHistory:
     """Attach and detach each volume once while the plan is carried out."""
-    lab = Lab(servers=1, clients=2, plugins=[csi.zfs()])
-    with running(Asked(lab=lab, scenario="faults", out=out, seed=1)) as cluster:
-        made = cluster.create_volumes(volumes)
-        return cluster.run(workloads.attach_detach(made, per_volume=1, timeout=40), plan, settle=30)
+    made = cluster.create_volumes(volumes)
+    return cluster.run(workloads.attach_detach(made, per_volume=1, timeout=40), plan, settle=settle)
+
+
+def plugins_of(cluster: Cluster) -> dict[str, set[int]]:
+    """The plugin's processes on each client."""
+    return {
+        name: {seen.pid for seen in cluster.look(name).processes if seen.task == "plugin"}
+        for name in ("client1", "client2")
+    }
 
 
 def steps(history: RunHistory) -> list[tuple[int, str]]:
@@ -43,10 +60,11 @@ def test_faults_about_calls(tmp_path: Path) -> None:
         + nemesis.on(rpc("ControllerPublishVolume", volume="vol2").before, faults.FailCall())
         + nemesis.on(rpc("NodePublishVolume", volume="vol3").answered, faults.LoseAnswer())
         + nemesis.on(rpc("ControllerUnpublishVolume", volume="vol4").before, faults.DuplicateCall())
-        + nemesis.on(rpc("NodeUnstageVolume", volume="vol5").answered, faults.HangCall(), heal_after=2.0)
+        + nemesis.on(rpc("NodeUnstageVolume", volume="vol5").answered, faults.HangCall(), heal_after=0.3)
         + nemesis.on(rpc("NodeStageVolume", volume="nobody").before, faults.FailCall())
     )
-    history = run(tmp_path, plan, volumes=5)
+    with lab(tmp_path) as cluster:
+        history = carry_out(cluster, plan, volumes=5)
     planned, injected = [(each, "planned") for each in range(6)], [(each, "injected") for each in range(5)]
     healed = [(each, "healed") for each in range(5)]
     assert steps(history) == sorted([*planned, *injected, *healed])
@@ -62,30 +80,38 @@ def test_faults_about_calls(tmp_path: Path) -> None:
     assert (copied.call.volume, copied.ok) == ("vol4", True)
     assert isinstance(hung.end, Reply)
     assert hung.call.volume == "vol5"
-    assert hung.end.told - hung.end.t >= 2 * SECOND
-    others = [each for each in history.rpcs() if each.call.volume == "vol1" and each is not delayed]
+    assert hung.end.told - hung.end.t >= 0.3 * SECOND
+    others = [each for each in history.rpcs() if each.call.volume == "vol1" and each.call != delayed.call]
     assert all(each.ok and each.call.sent - each.call.t < SECOND for each in others)
 
 
 def test_a_plugin_killed_before_its_answer_is_heard(tmp_path: Path) -> None:
-    trigger = rpc("ControllerPublishVolume").nth(2).answered
-    history = run(tmp_path, nemesis.on(trigger, faults.KillPlugin()), volumes=2)
-    assert steps(history) == [(0, "healed"), (0, "injected"), (0, "planned")]
+    plan = nemesis.on(rpc("ControllerPublishVolume").nth(2).answered, faults.KillPlugin())
+    with lab(tmp_path) as cluster:
+        before = plugins_of(cluster)
+        history = carry_out(cluster, plan, volumes=2)
+        assert steps(history) == [(0, "healed"), (0, "injected"), (0, "planned")]
+        (where,) = {event.subject for event in history.of(Fault) if event.step == "injected"}
+        wait_until(
+            "its agent has started it again",
+            lambda: plugins_of(cluster),
+            lambda now: bool(now[where]) and not now[where] & before[where],
+            timeout=30,
+        )
     killed = hit(history, 0)
-    injected = next(event for event in history.of(Fault) if event.step == "injected")
-    assert injected.subject == killed.call.node
-    assert isinstance(killed.end, Reply | Gone)
-    probes = [each for each in history.of(Call) if each.method == "Probe" and each.node == killed.call.node]
-    assert any(each.t > injected.t for each in probes), "its agent has not started it again"
+    assert killed.call.node == where
     assert guarantees.one_writer_a_volume(history).outcome is not Outcome.INVALID
 
 
 def test_an_agent_killed_in_the_middle_of_a_call(tmp_path: Path) -> None:
+    """Nomad 1.6.1 forgets what it was doing: the volume is detached while it is staged and mounted."""
     trigger = rpc("NodePublishVolume", volume="vol1").during
     plan = nemesis.on(trigger, faults.KillAgent(target.serving()), heal_after=1.0)
-    history = run(tmp_path, plan, volumes=2)
+    with lab(tmp_path) as cluster:
+        history = carry_out(cluster, plan, volumes=2, settle=8)
     assert steps(history) == [(0, "healed"), (0, "injected"), (0, "planned")]
-    given_up = hit(history, 0)
-    assert isinstance(given_up.end, Gone | Reply)
-    assert not (isinstance(given_up.end, Reply) and given_up.end.told)
-    assert guarantees.claims_match_reality(history).outcome is Outcome.VALID
+    interrupted = hit(history, 0)
+    assert not (isinstance(interrupted.end, Reply) and interrupted.end.told)
+    left = guarantees.nothing_left_behind(history)
+    assert left.outcome is Outcome.INVALID, left
+    assert any("vol1 was still mounted" in witness.what for witness in left.witnesses)
