@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stormpool.history import NEVER, History, Leader, Observed, Phase, Rpc
+from stormpool.history import NEVER, Fault, History, Leader, Observed, Phase, Rpc
 from stormpool.verdict import Outcome, Verdict
 
 # Calls that only ask: they would bury the ones that do.
 QUIET = ("Get", "Probe", "List", "Validate")
+FIRST = ("faults", "leader")  # lanes above those of the nodes
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,14 @@ def timeline(history: History, verdicts: list[Verdict]) -> Timeline:
     """Lay a history out: leader terms, then each node's controller calls, node calls and tasks."""
     end = max((event.t for event in history.events), default=0)
     marked = {rpc for verdict in verdicts for witness in verdict.witnesses for rpc in witness.rpcs}
-    spans = [*_terms(history, end), *_calls(history, end, marked), *_tasks(history)]
+    spans = [
+        *_terms(history, end),
+        *_faults(history, end),
+        *_calls(history, end, marked),
+        *_tasks(history),
+    ]
     phases = [(event.t, event.name) for event in history.of(Phase)]
-    lanes = sorted({span.lane for span in spans}, key=lambda lane: (lane != "leader", lane))
+    lanes = sorted({span.lane for span in spans}, key=lambda lane: (lane not in FIRST, lane))
     return Timeline(lanes, spans, phases, end)
 
 
@@ -58,6 +64,24 @@ def _terms(history: History, end: int) -> list[Span]:
     return [
         Span("leader", event.t, until, f"{event.node}, term {event.term}", "leader", f"{event.node} led")
         for event, until in zip(elected, ends, strict=False)
+    ]
+
+
+def _faults(history: History, end: int) -> list[Span]:
+    """How long each fault lasted: from when it was injected until it was healed."""
+    events = history.of(Fault)
+    healed = {event.id: event.t for event in events if event.step == "healed"}
+    return [
+        Span(
+            "faults",
+            event.t,
+            healed.get(event.id, end),
+            f"{event.name} {event.subject}",
+            "fault",
+            f"{event.name}: {event.subject}" + (f", {event.phase} call {event.rpc}" if event.rpc else ""),
+        )
+        for event in events
+        if event.step == "injected"
     ]
 
 

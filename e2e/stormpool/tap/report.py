@@ -41,7 +41,10 @@ class Report:
 
     def orders(self) -> Iterator[dict[str, Any]] | None:
         """What the collector wants, now that there is something to read; None when it is gone."""
-        data = self.socket.recv(1 << 16)
+        try:
+            data = self.socket.recv(1 << 16)
+        except OSError:
+            data = b""
         if not data:
             return None
         *lines, self._unread = (self._unread + data).split(b"\n")
