@@ -104,14 +104,12 @@ def test_a_plugin_killed_before_its_answer_is_heard(tmp_path: Path) -> None:
 
 
 def test_an_agent_killed_in_the_middle_of_a_call(tmp_path: Path) -> None:
-    """Nomad 1.6.1 forgets what it was doing: the volume is detached while it is staged and mounted."""
+    """What the agent makes of it is a story's to judge (scenarios/csi); here it is killed, and comes back."""
     trigger = rpc("NodePublishVolume", volume="vol1").during
     plan = nemesis.on(trigger, faults.KillAgent(target.serving()), heal_after=1.0)
     with lab(tmp_path) as cluster:
         history = carry_out(cluster, plan, volumes=2, settle=8)
+        assert [node["Status"] for node in cluster.ask("nodes")] == ["ready", "ready"]
     assert steps(history) == [(0, "healed"), (0, "injected"), (0, "planned")]
     interrupted = hit(history, 0)
     assert not (isinstance(interrupted.end, Reply) and interrupted.end.told)
-    left = guarantees.nothing_left_behind(history)
-    assert left.outcome is Outcome.INVALID, left
-    assert any("vol1 was still mounted" in witness.what for witness in left.witnesses)
