@@ -13,12 +13,13 @@ from typing import Any
 
 from stormpool import pools, stubs
 from stormpool.agents.api import Api, ApiError, Unreachable
+from stormpool.agents.books import alloc_of, claims_of, consumers, exhausted
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, TimedOut
-from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process, Volume
+from stormpool.history import Books, Event, History, Mount, Observed, Process, Volume
 from stormpool.judge import judge, must_hold
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
@@ -30,7 +31,7 @@ from stormpool.tap.collector import SOCKET, Collector
 from stormpool.verdict import Guarantee
 from stormpool.wait import wait_until
 from stormpool.watch import Watch
-from stormpool.workloads import Workload, alloc_of, claims_of
+from stormpool.workloads import Workload
 
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
@@ -257,25 +258,15 @@ class Cluster:
                 self.api().until(
                     f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=_left(within)
                 )
-            self.api().until("allocations", lambda seen: not _consumers(seen), timeout=_left(within))
+            self.api().until("allocations", lambda seen: not consumers(seen), timeout=_left(within))
             settled = (self.recorder.now() - began) / 1e9
         except (TimedOut, ApiError, Unreachable):
             pass  # what has not settled is for the checkers to name
         claims = {name: claims_of(self.api().get(f"volume/csi/{name}")) for name in self._volumes}
         allocs = [alloc_of(stub) for stub in self.api().get("allocations")]
-        books = Books(self.recorder.now(), claims, allocs, self._exhausted(), settled)
+        books = Books(self.recorder.now(), claims, allocs, exhausted(self.api().get("evaluations")), settled)
         self.recorder.write(books)
         return books
-
-    def _exhausted(self) -> list[str]:
-        """What the scheduler still says of volumes whose claims are exhausted."""
-        said = []
-        for evaluation in self.api().get("evaluations"):
-            for failed in (evaluation.get("FailedTGAllocs") or {}).values():
-                if evaluation["Status"] == "blocked":
-                    reasons = failed.get("ConstraintFiltered") or {}
-                    said += [reason for reason in reasons if "exhausted" in reason]
-        return sorted(set(said))
 
     def _observe(self, node: Node, books: Books, within: float) -> None:
         """Look at a node until nothing is left on it that should not be, and write down the last look."""
@@ -309,11 +300,6 @@ class Cluster:
 def _left(within: float) -> float:
     """Seconds until then, on the monotonic clock."""
     return max(0.0, within - time.monotonic())
-
-
-def _consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:
-    allocs = [alloc_of(stub) for stub in stubs]
-    return [alloc for alloc in allocs if alloc.live and not alloc.job.startswith("plugin-")]
 
 
 def observed(seen: dict[str, Any], node: str, zero: int, *, settled: bool) -> Observed:

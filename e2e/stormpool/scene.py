@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from stormpool.agents.books import claims_of
 from stormpool.errors import MachineError, Misuse
 from stormpool.target import Aim, Target
-from stormpool.workloads import claims_of
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of, claims_of
 from stormpool.errors import TimedOut
-from stormpool.history import Alloc, Operation
+from stormpool.history import Operation
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
@@ -100,17 +101,6 @@ def detach(cluster: Cluster, volume: str, job: str, timeout: float) -> None:
     except (TimedOut, ApiError, Unreachable) as failed:
         error = str(failed)
     cluster.recorder.write(Operation(began, "detach", volume, cluster.recorder.now(), error=error))
-
-
-def claims_of(volume: dict[str, Any] | None) -> list[str]:
-    """The allocations that hold a claim of a volume, as the API shows it."""
-    shown = volume or {}
-    return sorted({**(shown.get("ReadAllocs") or {}), **(shown.get("WriteAllocs") or {})})
-
-
-def alloc_of(stub: dict[str, Any]) -> Alloc:
-    """An allocation, from the API's list."""
-    return Alloc(stub["ID"], stub["JobID"], stub["NodeName"], stub["DesiredStatus"], stub["ClientStatus"])
 
 
 def _placed(stubs: list[dict[str, Any]]) -> bool:
