@@ -33,6 +33,7 @@ CODES = [
     "UNAUTHENTICATED",
 ]
 
+NEVER_SENT = NEVER_TOLD = 0  # what a history holds for a time that never came
 SIDES = {wire.CALLER: Side.CALLER, wire.PLUGIN: Side.PLUGIN}
 
 
@@ -62,6 +63,7 @@ class _Open(msgspec.Struct):
     told: bool = False
     request: bytes = b""
     answer: bytes = b""
+    call: Call | None = None  # as the plugin is asked, once that was read out of the request
     reply: Reply | None = None  # the plugin's, not yet told
 
 
@@ -103,7 +105,7 @@ class Calls:
         if record.kind == wire.ENDED:
             del self._connections[record.connection]
             for call in connection.calls.values():
-                yield from self._never_sent(call, connection)
+                yield from self._tell(call, connection, NEVER_SENT)
                 yield call.reply or Gone(t=record.read_at - self._zero, id=call.id, by=record.body.decode())
             return
         if record.kind in SIDES:
@@ -113,26 +115,24 @@ class Calls:
             yield from self._step(connection, record)
 
     def _event(self, event: frames.Event, connection: _Connection, record: wire.Record) -> Iterator[Event]:
-        calls = connection.calls
+        calls, at, sent = connection.calls, record.read_at - self._zero, record.written_at - self._zero
         match event:
             case Opened(stream, path, _):
-                self._count += 1
-                name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
-                calls[stream] = _Open(name, path.rpartition("/")[2], record.read_at)
+                calls[stream] = self._opened(path, record)
             case Message(stream, side, body) if stream in calls:
                 if side is Side.CALLER:
                     calls[stream].request = body
                 else:
                     calls[stream].answer = body
             case HalfClosed(stream) if stream in calls:
-                yield from self._tell(calls[stream], connection, record)
+                yield from self._tell(calls[stream], connection, sent)
             case Closed(stream, code, message) if stream in calls:
                 call = calls.pop(stream)
-                yield from self._tell(call, connection, record)
-                yield self._reply(call, code, message, record)
+                yield from self._tell(call, connection, sent)
+                yield self._reply(call, code, message, at, told=sent)
             case Reset(stream, side, _) if stream in calls:
                 call = calls.pop(stream)
-                yield from self._tell(call, connection, record)
+                yield from self._tell(call, connection, sent)
                 yield Gone(t=record.read_at - self._zero, id=call.id, by=side.name.lower())
             case Broken():
                 for call in calls.values():
@@ -145,73 +145,67 @@ class Calls:
         """A step of a call on a connection whose calls can be held."""
         line, _, body = record.body.partition(b"\n")
         step = msgspec.json.decode(line, type=_Step)
-        calls, stream, at = connection.calls, step.stream, record.read_at - self._zero
+        calls, stream = connection.calls, step.stream
+        at, sent = record.read_at - self._zero, record.written_at - self._zero
         if record.kind == wire.ASKED:
-            self._count += 1
-            name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
-            calls[stream] = _Open(name, step.path.rpartition("/")[2], record.read_at, request=body)
+            calls[stream] = self._opened(step.path, record)
+            calls[stream].request = body
             if step.held:
-                yield Held(record.connection, stream, self._call(calls[stream], connection, 0))
+                yield Held(record.connection, stream, self._call(calls[stream], connection))
             return
         call = calls.get(stream)
         if call is None:
             return
         match record.kind:
             case wire.SENT:
-                yield from self._tell(call, connection, record)
+                yield from self._tell(call, connection, sent)
             case wire.ANSWERED:
-                yield from self._never_sent(call, connection)
+                yield from self._tell(call, connection, NEVER_SENT)
                 call.answer = body
-                call.reply = msgspec.structs.replace(
-                    self._reply(call, step.code, step.message, record), told=0, by=step.by
-                )
+                call.reply = self._reply(call, step.code, step.message, at, by=step.by)
                 if step.held:
-                    said = self._call(call, connection, 0)
-                    yield Held(record.connection, stream, said, call.reply)
+                    yield Held(record.connection, stream, self._call(call, connection), call.reply)
             case wire.TOLD if call.reply is not None:
                 yield msgspec.structs.replace(call.reply, told=at)
                 del calls[stream]
             case wire.GIVEN_UP:
-                yield from self._never_sent(call, connection)
+                yield from self._tell(call, connection, NEVER_SENT)
                 yield call.reply or Gone(t=at, id=call.id, by=step.by)
                 del calls[stream]
 
-    def _never_sent(self, call: _Open, connection: _Connection) -> Iterator[Call]:
-        """Tell of a call that ends without the plugin having had it."""
+    def _opened(self, path: str, record: wire.Record) -> _Open:
+        self._count += 1
+        name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
+        return _Open(name, path.rpartition("/")[2], record.read_at)
+
+    def _tell(self, call: _Open, connection: _Connection, sent: int) -> Iterator[Call]:
+        """Tell of a call, once: when the plugin has it, or never will."""
         if not call.told:
             call.told = True
-            yield self._call(call, connection, 0)
+            yield msgspec.structs.replace(self._call(call, connection), sent=sent)
 
-    def _tell(self, call: _Open, connection: _Connection, record: wire.Record) -> Iterator[Call]:
-        """Tell of a call once its request is whole, or will never be."""
-        if call.told:
-            return
-        call.told = True
-        yield self._call(call, connection, record.written_at - self._zero)
+    def _call(self, call: _Open, connection: _Connection) -> Call:
+        """What is asked of the plugin; its request must be whole, or as whole as it will ever be."""
+        if call.call is None:
+            said = describe(self._protocol, f"{call.method}Request", call.request)
+            call.call = Call(
+                t=call.read_at - self._zero,
+                id=call.id,
+                plugin=self._hello.plugin,
+                node=self._hello.node,
+                method=call.method,
+                volume=said.pop("volume_id", "") or said.pop("source_volume_id", "") or said.get("name", ""),
+                target=said.pop("node_id", ""),
+                args=said,
+                alloc=self._hello.alloc,
+                peer=connection.peer,
+                sent=NEVER_SENT,
+            )
+        return call.call
 
-    def _call(self, call: _Open, connection: _Connection, sent: int) -> Call:
-        said = describe(self._protocol, f"{call.method}Request", call.request)
-        return Call(
-            t=call.read_at - self._zero,
-            id=call.id,
-            plugin=self._hello.plugin,
-            node=self._hello.node,
-            method=call.method,
-            volume=said.pop("volume_id", "") or said.pop("source_volume_id", "") or said.get("name", ""),
-            target=said.pop("node_id", ""),
-            args=said,
-            alloc=self._hello.alloc,
-            peer=connection.peer,
-            sent=sent,
-        )
-
-    def _reply(self, call: _Open, code: int, message: str, record: wire.Record) -> Reply:
+    def _reply(
+        self, call: _Open, code: int, message: str, t: int, *, told: int = NEVER_TOLD, by: str = "plugin"
+    ) -> Reply:
         result = describe(self._protocol, f"{call.method}Response", call.answer) if code == 0 else {}
-        return Reply(
-            t=record.read_at - self._zero,
-            id=call.id,
-            code=CODES[code] if code < len(CODES) else str(code),
-            message=message,
-            result=result,
-            told=record.written_at - self._zero,
-        )
+        name = CODES[code] if code < len(CODES) else str(code)
+        return Reply(t=t, id=call.id, code=name, message=message, result=result, told=told, by=by)

@@ -11,35 +11,29 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stormpool.tap.frames import NotHttp2, Side
+from stormpool.tap.joined import Joined
 from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send
 from stormpool.tap.report import Report
-from stormpool.tap.wire import ANSWERED, ASKED, ENDED, GIVEN_UP, OPENED, SENT, TOLD
+from stormpool.tap.wire import ANSWERED, ASKED, GIVEN_UP, SENT, TOLD
 
 CHUNK = 1 << 16  # bytes read at once
 
 
-class Holding:
-    """One connection of a caller, joined to the plugin by a relay."""
+class Holding(Joined):
+    """A connection whose calls can be held."""
 
     def __init__(
         self,
         number: int,
-        ends: tuple[socket.socket, socket.socket],
+        caller: socket.socket,
+        plugin: socket.socket,
         report: Report,
         watched: Callable[[str], bool],
     ) -> None:
-        self._number = number
-        self._ends = dict(zip(Side, ends, strict=True))
-        self._report = report
+        super().__init__(number, caller, plugin, report)
+        self._ends = {Side.CALLER: caller, Side.PLUGIN: plugin}
         self._relay = Relay(watched)
         self._lock = threading.RLock()
-        self._over = False
-
-    def start(self, peer: int) -> None:
-        """Relay both ways until either end closes."""
-        self._report.note(self._number, OPENED, str(peer))
-        for side in Side:
-            threading.Thread(target=self._read, args=(side,), daemon=True).start()
 
     def retire(self) -> None:
         """Nothing: which methods are held is asked anew at each call."""
@@ -67,6 +61,12 @@ class Holding:
                     self._step(GIVEN_UP, stream, by="tap")
                 case "cut":
                     self._end("tap")
+
+    def _from_caller(self) -> None:
+        self._read(Side.CALLER)
+
+    def _from_plugin(self) -> None:
+        self._read(Side.PLUGIN)
 
     def _read(self, side: Side) -> None:
         with contextlib.suppress(OSError, NotHttp2):
@@ -97,13 +97,5 @@ class Holding:
         self._report.tell(number, self._number, kind, time.monotonic_ns(), line + b"\n" + body)
 
     def _end(self, who: str) -> None:
-        """One end has closed: gRPC knows no half-open connections, so both go."""
-        with self._lock:
-            if self._over:
-                return
-            self._over = True
-            self._report.note(self._number, ENDED, who)
-            for end in self._ends.values():
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-                end.close()
+        with self._lock:  # what is being carried out is told of before
+            super()._end(who)

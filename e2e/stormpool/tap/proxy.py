@@ -15,13 +15,11 @@ import socket
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stormpool.tap.joined import Joined
 from stormpool.tap.report import Report
 from stormpool.tap.splice import Splice
-
-if TYPE_CHECKING:
-    from stormpool.tap.holding import Holding
 
 FIRST_CONTACT = 20.0  # seconds that a plugin which has never listened may take to
 LOOK_EVERY = 0.005  # seconds between two looks for it
@@ -36,7 +34,7 @@ class Tap:
         self._report = report
         self._met = False  # the plugin has listened at least once
         self._watched: frozenset[str] = frozenset()  # methods whose calls are held
-        self._connections: dict[int, Splice | Holding] = {}
+        self._connections: dict[int, Joined] = {}
         Path(listen).parent.mkdir(parents=True, exist_ok=True)
         Path(listen).unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -70,12 +68,12 @@ class Tap:
         self._connections[number] = joined
         joined.start(_peer(caller))
 
-    def _join(self, number: int, caller: socket.socket, plugin: socket.socket) -> Splice | Holding:
+    def _join(self, number: int, caller: socket.socket, plugin: socket.socket) -> Joined:
         if not self._watched:
             return Splice(number, caller, plugin, self._report)
         from stormpool.tap.holding import Holding  # noqa: PLC0415 - brings a parser that most taps never need
 
-        return Holding(number, (caller, plugin), self._report, self._is_watched)
+        return Holding(number, caller, plugin, self._report, self._is_watched)
 
     def _is_watched(self, path: str) -> bool:
         return path.rpartition("/")[2] in self._watched
@@ -89,7 +87,7 @@ class Tap:
                     connection.retire()
             return
         about = self._connections.get(order["connection"])
-        if about is not None and not isinstance(about, Splice):
+        if about is not None:
             about.obey(order)
 
     def _reach_plugin(self, caller: socket.socket) -> socket.socket | None:

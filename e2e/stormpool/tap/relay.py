@@ -3,13 +3,12 @@
 Bytes of either side go in; what is to be sent, and what happened, comes out. Calls of a watched method stop
 twice: when their request is whole, and when their answer is; whoever drives the relay then says what becomes
 of them. All else passes as it comes. To hold one call back and let others pass, the relay is an end of header
-compression on both sides: what it sends refers to no table, so nothing held is ever missed (RFC 7541, section
-2.3). Streams towards the plugin are numbered as they are forwarded (RFC 9113, section 5.1.1).
+compression on both sides: what it sends fills no table, so nothing held is ever missed (RFC 7541, section
+2.3.2). Streams towards the plugin are numbered as they are forwarded (RFC 9113, section 5.1.1).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -95,10 +94,9 @@ class _Call:
     """One stream of the caller."""
 
     stream: int
-    watched: bool = False
-    path: str = ""
+    path: str
     there: int = 0  # its number towards the plugin; 0 until it is forwarded
-    held: dict[Side, deque[_Frame] | None] = field(default_factory=lambda: dict.fromkeys(Side))
+    held: dict[Side, list[_Frame] | None] = field(default_factory=lambda: dict.fromkeys(Side))
     bodies: dict[Side, bytearray] = field(default_factory=lambda: {side: bytearray() for side in Side})
     status: dict[str, str] = field(default_factory=dict)
     answered: bool = False  # the plugin's answer is whole
@@ -110,8 +108,9 @@ class Relay:
     def __init__(self, watched: Callable[[str], bool]) -> None:
         self._watched = watched
         self._from = {side: Direction(side) for side in Side}
-        self._begun: set[Side] = set()  # sides a header block was sent to
-        self._preface_sent = False
+        self._headers = {side: hpack.Encoder() for side in Side}  # by whom they are for
+        for encoder in self._headers.values():
+            encoder.header_table_size = 0
         self._calls: dict[int, _Call] = {}
         self._caller_of: dict[int, int] = {}  # plugin's number → caller's; 0 for a copy nobody waits for
         self._next = 1
@@ -119,9 +118,10 @@ class Relay:
     def feed(self, side: Side, data: bytes) -> Iterator[Output]:
         """What follows from `side` having sent `data` as well. Raises `NotHttp2` when that is none."""
         try:
-            frames = list(self._from[side].frames(data))
-            if side is Side.CALLER and not self._preface_sent and self._from[side].preface == 0:
-                self._preface_sent = True
+            direction = self._from[side]
+            before = direction.preface
+            frames = list(direction.frames(data))
+            if before and not direction.preface:
                 yield Send(Side.PLUGIN, PREFACE)
             for kind, flags, number, payload in frames:
                 yield from self._frame(side, kind, flags, number, payload)
@@ -173,11 +173,6 @@ class Relay:
         for frame in held:
             yield self._sent(Side.PLUGIN, number, frame)
 
-    @staticmethod
-    def say_goodbye() -> bytes:
-        """What makes a caller open a new connection for its next call, and finish those under way."""
-        return _packed(GOAWAY, 0, 0, EVERY_STREAM.to_bytes(4, "big") + (0).to_bytes(4, "big"))
-
     def _frame(self, side: Side, kind: int, flags: int, number: int, payload: bytes) -> Iterator[Output]:
         if number == 0:
             if kind == GOAWAY and side is Side.PLUGIN:
@@ -208,9 +203,9 @@ class Relay:
         call = self._calls.get(stream)
         if call is None and side is Side.CALLER and frame.kind == HEADERS and stream:
             path = dict(frame.fields).get(":path", "")
-            call = self._calls[stream] = _Call(stream, self._watched(path), path)
-            if call.watched:
-                call.held = {each: deque() for each in Side}
+            call = self._calls[stream] = _Call(stream, path)
+            if self._watched(path):
+                call.held = {each: [] for each in Side}
         return call
 
     def _stream_frame(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
@@ -292,9 +287,7 @@ class Relay:
     def _sent(self, to: Side, number: int, frame: _Frame) -> Send:
         if frame.kind != HEADERS:
             return Send(to, _packed(frame.kind, frame.flags, number, frame.payload))
-        block = b"" if to in self._begun else b"\x20"  # the table's size is 0 from here on (RFC 7541, 6.3)
-        self._begun.add(to)
-        block += b"".join(_literal(name, value) for name, value in frame.fields)
+        block = self._headers[to].encode(frame.fields, huffman=False)
         pieces = [block[at : at + MAX_FRAME] for at in range(0, len(block), MAX_FRAME)]
         data = b""
         for turn, piece in enumerate(pieces):
@@ -316,22 +309,3 @@ def _window(side: Side, room: int) -> Iterator[Output]:
 
 def _packed(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
-
-
-def _literal(name: str, value: str) -> bytes:
-    """A header field that no table remembers (RFC 7541, section 6.2.3)."""
-    return b"\x10" + _string(name.encode()) + _string(value.encode())
-
-
-def _string(text: bytes) -> bytes:
-    """A string as it is, its length in front (RFC 7541, sections 5.1 and 5.2)."""
-    length, first = len(text), 127
-    if length < first:
-        return bytes((length,)) + text
-    length -= first
-    said = bytearray((first,))
-    while length >= 128:
-        said.append(length % 128 + 128)
-        length //= 128
-    said.append(length)
-    return bytes(said) + text

@@ -10,9 +10,12 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
+from stormpool.tap.joined import Joined
 from stormpool.tap.report import Report
-from stormpool.tap.wire import CALLER, ENDED, OPENED, PLUGIN
+from stormpool.tap.wire import CALLER, PLUGIN
 
 CHUNK = 1 << 18  # bytes read at once
 FRAME_HEADER = 9  # bytes (RFC 9113, section 4.1)
@@ -21,23 +24,14 @@ FRAME_HEADER = 9  # bytes (RFC 9113, section 4.1)
 GOODBYE = bytes.fromhex("000008 07 00 00000000 7fffffff 00000000")
 
 
-class Splice:
-    """One connection of a caller, joined to the plugin."""
+class Splice(Joined):
+    """A connection whose bytes pass as they are."""
 
     def __init__(self, number: int, caller: socket.socket, plugin: socket.socket, report: Report) -> None:
-        self._number = number
-        self._ends = {CALLER: caller, PLUGIN: plugin}
-        self._report = report
-        self._over = threading.Lock()
+        super().__init__(number, caller, plugin, report)
         self._to_caller = threading.Lock()  # held while the caller is sent something
         self._frames = FrameEnds()
         self._retiring = False
-
-    def start(self, peer: int) -> None:
-        """Forward both ways until either end closes."""
-        self._report.note(self._number, OPENED, str(peer))
-        threading.Thread(target=self._from_caller, daemon=True).start()
-        threading.Thread(target=self._from_plugin, daemon=True).start()
 
     def retire(self) -> None:
         """Make the caller leave for a new connection, without harm to its calls under way."""
@@ -45,50 +39,45 @@ class Splice:
             self._retiring = True
             self._say_goodbye()
 
+    def obey(self, order: dict[str, Any]) -> None:
+        """Nothing: no call is held here."""
+
     def _say_goodbye(self) -> None:
         if self._retiring and self._frames.between:
             self._retiring = False
             with contextlib.suppress(OSError):
-                self._ends[CALLER].sendall(GOODBYE)
+                self._caller.sendall(GOODBYE)
 
     def _from_caller(self) -> None:
-        buffer = bytearray(CHUNK)
-        view = memoryview(buffer)
-        source, target, report = self._ends[CALLER], self._ends[PLUGIN], self._report
-        with contextlib.suppress(OSError):
-            while length := source.recv_into(buffer):
-                read_at, number = time.monotonic_ns(), next(report.number)
-                try:
-                    target.sendall(view[:length])
-                finally:  # a number once taken is told of, or the collector waits for it for ever
-                    report.tell(number, self._number, CALLER, read_at, bytes(view[:length]))
+        self._forward(CALLER, self._caller, self._plugin.sendall)
         self._end("caller")
 
     def _from_plugin(self) -> None:
-        buffer = bytearray(CHUNK)
-        view = memoryview(buffer)
-        source, target, report = self._ends[PLUGIN], self._ends[CALLER], self._report
-        with contextlib.suppress(OSError):
-            while length := source.recv_into(buffer):
-                read_at, number = time.monotonic_ns(), next(report.number)
-                try:
-                    with self._to_caller:
-                        target.sendall(view[:length])
-                        self._frames.feed(view[:length])
-                        self._say_goodbye()
-                finally:
-                    report.tell(number, self._number, PLUGIN, read_at, bytes(view[:length]))
+        self._forward(PLUGIN, self._plugin, self._send_to_caller)
         self._end("plugin")
 
-    def _end(self, who: str) -> None:
-        """One end has closed: gRPC knows no half-open connections, so both go."""
-        if not self._over.acquire(blocking=False):
-            return
-        self._report.note(self._number, ENDED, who)
-        for end in self._ends.values():
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+    def _send_to_caller(self, data: memoryview) -> None:
+        with self._to_caller:
+            self._caller.sendall(data)
+            self._frames.feed(data)
+            self._say_goodbye()
+
+    def _forward(self, kind: int, source: socket.socket, send: Callable[[memoryview], None]) -> None:
+        buffer = bytearray(CHUNK)
+        view = memoryview(buffer)
+        report, connection, numbers, clock = (
+            self._report,
+            self._number,
+            self._report.number,
+            time.monotonic_ns,
+        )
+        with contextlib.suppress(OSError):
+            while length := source.recv_into(buffer):
+                read_at, number = clock(), next(numbers)
+                try:
+                    send(view[:length])
+                finally:  # a number once taken is told of, or the collector waits for it for ever
+                    report.tell(number, connection, kind, read_at, bytes(view[:length]))
 
 
 class FrameEnds:
