@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "lab"))
 
 from figures import show
-from harness import GOLDEN, ROOT, Host, command
+from harness import ROOT, Host, command, golden, only_cgroups
 from stormpool.errors import TimedOut
 from stormpool.wait import wait_until
 
@@ -32,27 +32,17 @@ def once(after: float) -> tuple[set[str], set[str], float]:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["XDG_STATE_HOME"] = scratch
         host = Host()
-        harness = subprocess.Popen(
-            command("run", GOLDEN, "--nomad", "1.6.1", "--seed", "1", "--out", scratch, "--json"),
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        harness = golden(Path(scratch))
         time.sleep(after)
         harness.kill()
         harness.wait()
         began = time.monotonic()
         with contextlib.suppress(TimedOut):  # what is left then is the result
-            wait_until("only cgroups are left", host.left, _only_cgroups, timeout=10, every=0.01)
+            wait_until("only cgroups are left", host.left, only_cgroups, timeout=10, every=0.01)
         took = time.monotonic() - began
         at_once = {each for each in host.left() if not each.startswith("cgroup ")}
         subprocess.run(command("down", "--all"), cwd=ROOT, check=True, capture_output=True)
         return at_once, host.left(), took
-
-
-def _only_cgroups(left: set[str]) -> bool:
-    return all(each.startswith("cgroup ") for each in left)
 
 
 def main() -> None:

@@ -191,8 +191,7 @@ class Cluster:
 
     def look(self, name: str) -> Observed:
         """What a node's kernel and pools show now."""
-        argv = [self._nodes.python, "-I", "-S", str(OBSERVER)]
-        seen = json.loads(self.nodes[name].run(argv).stdout)
+        seen = json.loads(self.nodes[name].run(self._observer()).stdout)
         return observed(seen, name, self.recorder.zero, settled=True)
 
     def ask(self, path: str) -> Any:
@@ -200,8 +199,7 @@ class Cluster:
 
         Raises `Unreachable` when none does.
         """
-        servers = [name for name, node in self.nodes.items() if node.spec.role is Role.SERVER]
-        for name in servers:
+        for name in self.lab.names(Role.SERVER):
             with contextlib.suppress(Unreachable, ApiError):
                 return self.api(name).get(path)
         raise Unreachable(f"no server answers to GET {path}")
@@ -232,7 +230,7 @@ class Cluster:
                 (kept / f"{alloc[:8]}-{name}").write_text(text)
 
     def _clients(self) -> list[Node]:
-        return [node for node in self.nodes.values() if node.spec.role is Role.CLIENT]
+        return [self.nodes[name] for name in self.lab.names(Role.CLIENT)]
 
     def _start_pool(self, node: Node) -> None:
         pools.start(node, self.lab.pool_mib, self.run_directory.logs / f"{node.spec.name}-zfs.log")
@@ -293,8 +291,11 @@ class Cluster:
         def tell(line: str) -> None:
             recorder.write(observed(json.loads(line), name, recorder.zero, settled=False))
 
-        argv = [self._nodes.python, "-I", "-S", str(OBSERVER), "--watch", str(WATCH_EVERY)]
-        return node.stream(argv, tell)
+        return node.stream(self._observer("--watch", str(WATCH_EVERY)), tell)
+
+    def _observer(self, *words: str) -> list[str]:
+        """The observer's process on a node; it needs nothing but the interpreter."""
+        return [self._nodes.python, "-I", "-S", str(OBSERVER), *words]
 
 
 def _left(within: float) -> float:

@@ -88,6 +88,10 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
                 fix=f"shorten data_dir by {len(longest) - 107} bytes",
             )
 
+    def names(self, role: Role) -> tuple[str, ...]:
+        """The names of the nodes of a role."""
+        return tuple(spec.name for spec in self.nodes() if spec.role is role)
+
     def nodes(self) -> tuple[NodeSpec, ...]:
         """Every node to bring up, servers first."""
         counts = ((Role.SERVER, self.servers), (Role.CLIENT, self.clients))

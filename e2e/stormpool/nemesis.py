@@ -10,7 +10,7 @@ on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -152,14 +152,3 @@ class Counting:
     def of(self, call: Call, phase: Phase) -> list[int]:
         """The faults about this call at a phase."""
         return [number for number in self._chosen.get(call.id, ()) if self._waiting[number].phase is phase]
-
-
-def described(plan: Plan) -> Iterable[str]:
-    """The plan for people, a line a fault."""
-    for number, each in enumerate(plan.planned):
-        match each.when:
-            case AtTime(seconds):
-                when = f"at {seconds:g} s"
-            case OnCall(pattern, nth, phase):
-                when = f"{phase} {pattern.method} no. {nth}"
-        yield f"{number}: {when}: {each.fault}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from stormpool.agents.books import claims_of
 from stormpool.errors import MachineError, Misuse
+from stormpool.lab import Role
 from stormpool.target import Aim, Target
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Scene:
             case Aim.LEADER:
                 return self._leader()
             case Aim.FOLLOWER:
-                servers = [name for name in self.cluster.nodes if name.startswith("server")]
-                return next(name for name in servers if name != self._leader())
+                leader = self._leader()
+                return next(name for name in self.cluster.lab.names(Role.SERVER) if name != leader)
             case Aim.HOLDER:
                 return self._holder(target.name)
             case Aim.SERVING:

@@ -56,7 +56,7 @@ class Watch:
     def _follow(self, path: str, missing: object, tell: Callable[[Any], None]) -> None:
         """Tell whenever an answer of the servers has changed; when one does not answer, ask the next."""
         last: object = object()
-        names = [node.name for node in self._lab.nodes() if node.role is Role.SERVER]
+        names = self._lab.names(Role.SERVER)
         turn = 0
         while not self._stop.is_set():
             try:
@@ -102,7 +102,7 @@ class Watch:
 
     def _watch_elections(self) -> None:
         """Follow the servers' logs: an election is told with the time the server gives it."""
-        logs = [self._logs / f"{node.name}.log" for node in self._lab.nodes() if node.role is Role.SERVER]
+        logs = [self._logs / f"{name}.log" for name in self._lab.names(Role.SERVER)]
         read = dict.fromkeys(logs, 0)
         last_round = False
         while not last_round:

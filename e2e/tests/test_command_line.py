@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from stored import about
 
-from stormpool.lab import Lab
-from stormpool.run import About
 from stormpool.store import RunDirectory
 
 HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
@@ -23,18 +22,7 @@ def stormpool(*argv: str | Path) -> subprocess.CompletedProcess[str]:
 
 def saved(tmp_path: Path, history: bytes) -> Path:
     run = RunDirectory.create(tmp_path, "saved")
-    about = About(
-        id="1",
-        scenario="saved",
-        guarantees=["serialized controller calls"],
-        versions={"nomad": "1.6.0"},
-        seed=7,
-        lab=Lab(),
-        provider="netns",
-        started="2026-01-01",
-        replay="stormpool run saved --seed 7",
-    )
-    run.write_about(about)
+    run.write_about(about(guarantees=("serialized controller calls",)))
     run.history.write_bytes(history)
     return run.path
 

@@ -1,27 +1,12 @@
 """The report's page: what plugins and scenarios say is text, never markup."""
 
+from stored import about
+
 from stormpool import guarantees
 from stormpool.history import Call, History, Phase, Reply
-from stormpool.lab import Lab
 from stormpool.report.page import page
-from stormpool.run import About
 
 EVIL = "<script>alert(1)</script>"
-
-
-def about(error: str = "") -> About:
-    return About(
-        id="1",
-        scenario=EVIL,
-        guarantees=[],
-        versions={"nomad": "1.6.0"},
-        seed=1,
-        lab=Lab(),
-        provider="netns",
-        started="2026-01-01",
-        replay="stormpool run x",
-        error=error,
-    )
 
 
 def overlapping() -> History:
@@ -35,20 +20,20 @@ def overlapping() -> History:
 
 def test_names_are_escaped() -> None:
     history = overlapping()
-    shown = page(about(EVIL), history, [each(history) for each in guarantees.ALL])
+    shown = page(about(scenario=EVIL, error=EVIL), history, [each(history) for each in guarantees.ALL])
     assert "<script" not in shown
     assert "&lt;script&gt;alert(1)" in shown
 
 
 def test_a_breach_is_marked_and_told_in_words() -> None:
     history = overlapping()
-    shown = page(about(), history, [guarantees.serialized_controller_calls(history)])
+    shown = page(about(scenario=EVIL), history, [guarantees.serialized_controller_calls(history)])
     assert "nomad 1.6.0 broke: serialized controller calls" in shown
     assert shown.count("<rect class=marked") == 4  # both calls, in the close picture and the whole one
     assert "The first breach" in shown
 
 
 def test_a_run_that_came_to_nothing_still_has_a_page() -> None:
-    shown = page(about("the agent of server1 ended"), History([]), [])
+    shown = page(about(scenario=EVIL, error="the agent of server1 ended"), History([]), [])
     assert "not everything could be judged" in shown
     assert "the agent of server1 ended" in shown

@@ -153,7 +153,7 @@ class Agents:
         )
 
     def _of_role(self, role: Role) -> list[Node]:
-        return [node for node in self._nodes.nodes.values() if node.spec.role is role]
+        return [self._nodes.nodes[name] for name in self._lab.names(role)]
 
     def _wait_answers(self, name: str) -> None:
         def answers() -> bool:

@@ -30,6 +30,22 @@ def why_not(result: dict[str, Any]) -> list[str]:
     return [each["why"] for each in result["verdicts"] if each["outcome"] != "valid"] + [result["error"]]
 
 
+def golden(out: Path) -> subprocess.Popen[bytes]:
+    """The demonstration on Nomad 1.6.1, in the background."""
+    return subprocess.Popen(
+        command("run", GOLDEN, "--nomad", "1.6.1", "--seed", "1", "--out", out, "--json"),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def only_cgroups(left: set[str]) -> bool:
+    """At once after a SIGKILL only what the kernel does not undo is left: cgroups, empty."""
+    return all(each.startswith("cgroup ") for each in left)
+
+
 class Host:
     """What this host shows of labs: processes, mounts, links, cgroups, sockets, directories at its root."""
 

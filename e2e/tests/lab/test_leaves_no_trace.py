@@ -2,13 +2,12 @@
 
 import random
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from harness import GOLDEN, ROOT, CommandLine, Host, command
+from harness import CommandLine, Host, golden, only_cgroups
 from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
@@ -16,25 +15,10 @@ pytestmark = pytest.mark.lab
 MOMENTS = 4  # e2e/bench/kill.py does it at fifty
 
 
-def start(out: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command("run", GOLDEN, "--nomad", "1.6.1", "--seed", "1", "--out", out, "--json"),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def only_cgroups(left: set[str]) -> bool:
-    """At once after a SIGKILL only what the kernel does not undo is left: cgroups, empty."""
-    return all(each.startswith("cgroup ") for each in left)
-
-
 @pytest.mark.parametrize("moment", range(MOMENTS))
 def test_a_harness_that_is_killed(moment: int, tmp_path: Path, host: Host, stormpool: CommandLine) -> None:
     after = random.Random(moment).uniform(0.3, 20.0)
-    harness = start(tmp_path)
+    harness = golden(tmp_path)
     time.sleep(after)  # the moment is the point of the test
     harness.kill()
     harness.wait()
@@ -44,7 +28,7 @@ def test_a_harness_that_is_killed(moment: int, tmp_path: Path, host: Host, storm
 
 
 def test_ctrl_c(tmp_path: Path, host: Host) -> None:
-    harness = start(tmp_path)
+    harness = golden(tmp_path)
     wait_until("the lab is up", lambda: list(tmp_path.glob("*/logs/client3.log")), timeout=60)
     harness.send_signal(signal.SIGINT)
     assert harness.wait(60) == 130
