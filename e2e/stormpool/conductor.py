@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stormpool.errors import StormpoolError
 from stormpool.history import Fault
 from stormpool.nemesis import AtTime, Counting, Phase, Plan, Planned
-from stormpool.scene import HoldsItsCall, Scene
+from stormpool.scene import Scene
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
@@ -86,7 +86,7 @@ class Conductor:
     def _inject_all(self, numbers: Sequence[int], held: HeldCall) -> None:
         """Inject what is due at this point of a call, then let it go on unless a fault keeps it."""
         self._inject_each(numbers, held)
-        if not any(isinstance(self._plan.planned[number].fault, HoldsItsCall) for number in numbers):
+        if not any(self._plan.planned[number].fault.holds_its_call for number in numbers):
             held.go_on()
 
     def _inject_each(self, numbers: Sequence[int], held: HeldCall) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from stormpool.capability import Capability
 from stormpool.lab import Lab, NodeSpec
 from stormpool.ledger import Written
 from stormpool.shell import Completed
@@ -77,6 +78,7 @@ class Nodes(Protocol):
     door: str  # directory on every node that leads to `sockets` in this process: for unix sockets
     sockets: ShortPaths
     cloud: str  # directory that all nodes share
+    capabilities: frozenset[Capability]  # what can be done to them here
     has_cgroups: bool  # whether agents can make cgroups, which Nomad's exec driver needs
 
     @property

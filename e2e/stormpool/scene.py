@@ -1,9 +1,9 @@
-"""Where a fault happens: the cluster, and the call that set it off; and what a fault is to the conductor."""
+"""Where a fault happens: the cluster, and the call that set it off."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from stormpool.agents.books import claims_of
 from stormpool.errors import MachineError, Misuse
@@ -58,17 +58,3 @@ class Scene:
         if not claims:
             raise MachineError(f"nobody holds volume {volume}")
         return str(self.cluster.ask(f"allocation/{claims[0]}")["NodeName"])
-
-
-class Fault(Protocol):
-    """Something that can be broken, and mended."""
-
-    def inject(self, scene: Scene) -> str:
-        """Break it; return what was hit: a node, a call."""
-
-    def heal(self, scene: Scene) -> None:
-        """Mend it; nothing happens when it is whole."""
-
-
-class HoldsItsCall:
-    """A fault about a call that does not go on by itself when the fault is injected."""

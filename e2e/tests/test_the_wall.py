@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "stormpool"
 PURE = sorted(
     [
         PACKAGE / "lab.py",
+        PACKAGE / "capability.py",
         PACKAGE / "history.py",
         PACKAGE / "verdict.py",
         PACKAGE / "run.py",

@@ -4,6 +4,7 @@ from stormpool.faults.cut_connection import CutConnection
 from stormpool.faults.delay_call import DelayCall
 from stormpool.faults.duplicate_call import DuplicateCall
 from stormpool.faults.fail_call import FailCall
+from stormpool.faults.fault import Fault
 from stormpool.faults.hang_call import HangCall
 from stormpool.faults.kill_agent import KillAgent
 from stormpool.faults.kill_plugin import KillPlugin
@@ -15,6 +16,7 @@ __all__ = [
     "DelayCall",
     "DuplicateCall",
     "FailCall",
+    "Fault",
     "HangCall",
     "KillAgent",
     "KillPlugin",

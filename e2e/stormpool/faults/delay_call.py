@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 
-import msgspec
-
+from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
 
-class DelayCall(msgspec.Struct, frozen=True, tag=True):
+class DelayCall(Fault, frozen=True):
     """The call goes on so many seconds later."""
 
     seconds: float
@@ -18,6 +17,3 @@ class DelayCall(msgspec.Struct, frozen=True, tag=True):
         """Wait."""
         threading.Event().wait(self.seconds)
         return scene.call().call.id
-
-    def heal(self, scene: Scene) -> None:
-        """Nothing is left to mend."""

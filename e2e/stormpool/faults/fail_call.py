@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
 
-class FailCall(msgspec.Struct, frozen=True, tag=True):
+class FailCall(Fault, frozen=True):
     """The caller gets a gRPC status in the plugin's place (numbers: grpc.io, "Status codes")."""
 
     code: int = 14  # UNAVAILABLE
@@ -17,6 +16,3 @@ class FailCall(msgspec.Struct, frozen=True, tag=True):
         """Answer for the plugin."""
         scene.call().refuse(self.code, self.message)
         return scene.call().call.id
-
-    def heal(self, scene: Scene) -> None:
-        """Nothing is left to mend."""

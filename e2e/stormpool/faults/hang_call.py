@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
 
-from stormpool.scene import HoldsItsCall, Scene
 
-
-class HangCall(HoldsItsCall, msgspec.Struct, frozen=True, tag=True):
+class HangCall(Fault, frozen=True):
     """The call stops where it is until the fault is healed."""
+
+    holds_its_call = True
 
     def inject(self, scene: Scene) -> str:
         """Leave it where it is."""

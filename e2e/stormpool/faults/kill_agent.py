@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
 
 
-class KillAgent(msgspec.Struct, frozen=True, tag=True):
+class KillAgent(Fault, frozen=True):
     """SIGKILL to a node's agent; tasks and executors live on, as they do. Healed by starting it again."""
 
     target: Target

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from stormpool.errors import MachineError
+from stormpool.faults.fault import Fault
 from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
 from stormpool.target import Target, serving
@@ -12,7 +11,7 @@ from stormpool.target import Target, serving
 SERVING = serving()
 
 
-class KillPlugin(msgspec.Struct, frozen=True, tag=True):
+class KillPlugin(Fault, frozen=True):
     """SIGKILL to the first process of the plugin's task, on the node that serves the call or on another.
 
     Its agent starts it again.
@@ -29,6 +28,3 @@ class KillPlugin(msgspec.Struct, frozen=True, tag=True):
             raise MachineError(f"no plugin runs on {name}")
         scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, first)])
         return name
-
-    def heal(self, scene: Scene) -> None:
-        """Nothing is left to mend."""

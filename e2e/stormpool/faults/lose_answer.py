@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
 
-class LoseAnswer(msgspec.Struct, frozen=True, tag=True):
+class LoseAnswer(Fault, frozen=True):
     """The call ends without an answer, whatever the plugin did (RST_STREAM)."""
 
     def inject(self, scene: Scene) -> str:
         """End it."""
         scene.call().lose()
         return scene.call().call.id
-
-    def heal(self, scene: Scene) -> None:
-        """Nothing is left to mend."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
 
 
-class PauseAgent(msgspec.Struct, frozen=True, tag=True):
+class PauseAgent(Fault, frozen=True):
     """SIGSTOP to a node's agent: it keeps its connections and says nothing. Healed by SIGCONT."""
 
     target: Target

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from stormpool import ledger, processes, shell
+from stormpool.capability import Capability
 from stormpool.errors import CommandFailed, MachineError, TimedOut
 from stormpool.lab import Lab, NodeSpec, Role
 from stormpool.providers import cgroups, checks
@@ -176,6 +177,7 @@ class NamespaceNodes:
     python = sys.executable
     door = "/lab/door"
     cloud = "/lab/cloud"
+    capabilities: frozenset[Capability] = frozenset()
     has_cgroups = bool(cgroups.hierarchies())
 
     def __init__(self, lab: Lab, lab_id: str, run_dir: Path) -> None:

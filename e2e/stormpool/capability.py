@@ -1,0 +1,14 @@
+"""What can be done to the nodes of a lab: providers say what they offer, faults what they need."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Capability(StrEnum):
+    """Something that not every provider can do to a node, or not on every host."""
+
+    FIREWALL = "drop packets between nodes"
+    LINK = "delay, lose, copy, reorder and slow down packets between nodes"
+    CRASH = "cut a node's power and boot it again"
+    CLOCK = "set one node's wall clock"

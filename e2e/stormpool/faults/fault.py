@@ -1,0 +1,25 @@
+"""What every fault is: a frozen value that can be injected, and healed as often as one likes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import msgspec
+
+from stormpool.capability import Capability
+from stormpool.scene import Scene
+
+
+class Fault(msgspec.Struct, frozen=True, tag=True):
+    """Something that can be broken, and mended."""
+
+    needs: ClassVar[frozenset[Capability]] = frozenset()
+    holds_its_call: ClassVar[bool] = False  # the call that set it off goes on only when it is healed
+
+    @abstractmethod
+    def inject(self, scene: Scene) -> str:
+        """Break it; return what was hit: a node, a call."""
+
+    def heal(self, scene: Scene) -> None:
+        """Mend it; nothing happens when it is whole."""
