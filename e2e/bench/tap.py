@@ -48,7 +48,7 @@ from stormpool import stubs
 from stormpool.store import Recorder
 from stormpool.tap.collector import Collector
 recorder = Recorder(Path(sys.argv[2]))
-Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder.zero, recorder.write)
+Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder)
 print("up", flush=True)
 threading.Event().wait()
 """

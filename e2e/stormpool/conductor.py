@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from stormpool.errors import StormpoolError
+from stormpool.errors import MachineError, StormpoolError
 from stormpool.history import Fault
-from stormpool.nemesis import AtTime, Counting, Phase, Plan, Planned
+from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan, Planned
 from stormpool.scene import Scene
 
 if TYPE_CHECKING:
@@ -17,6 +17,37 @@ if TYPE_CHECKING:
     from stormpool.tap.collector import Collector, HeldCall
 
 AT_ONCE = 32  # faults that may be under way
+
+
+class Reached:
+    """Which points the calls of a run have come to, for faults that wait for one."""
+
+    def __init__(self) -> None:
+        self._points: set[OnCall] = set()
+        self._changed = threading.Condition()
+        self._over = False
+
+    def add(self, points: Iterable[OnCall]) -> None:
+        """Calls have come to these."""
+        with self._changed:
+            self._points.update(points)
+            self._changed.notify_all()
+
+    def wait(self, point: OnCall, at_most: float) -> None:
+        """Return once a call has come to a point.
+
+        Raises `MachineError` after so many seconds, and when no call stops any more.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or point in self._points, at_most)
+            if point not in self._points:
+                raise MachineError(f"no call came to {point} within {at_most:g} s")
+
+    def end(self) -> None:
+        """No call stops any more."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
 
 
 class Conductor:
@@ -27,54 +58,59 @@ class Conductor:
         self._cluster = cluster
         self._collector = collector
         self._counting = Counting(plan)
+        self._reached = Reached()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="fault")
         self._during: dict[str, Future[None]] = {}  # call → what must be done before its answer goes on
         self._injected: dict[int, Scene] = {}
-        self._timed: list[Future[None]] = []
 
     def start(self) -> None:
         """Begin: calls stop where the plan says, and times count from now."""
         for number, planned in enumerate(self._plan.planned):
             self._note(number, "planned")
             if isinstance(planned.when, AtTime):
-                self._timed.append(self._threads.submit(self._at, number, planned.when.seconds))
+                self._threads.submit(self._at, number, planned.when.seconds)
         methods = self._plan.methods()
         if methods and self._collector is not None:
             self._collector.hold(methods, self._held)
 
     def heal(self) -> None:
         """Heal everything; no fault is injected any more, and no call stops."""
-        self._over.set()
-        for waiting in self._timed:
-            waiting.result()
+        with self._lock:
+            self._over.set()
+        self._reached.end()
+        self._threads.shutdown()  # what is being injected is injected, and then healed
         for number in list(self._injected):
             self._heal(number)
         if self._plan.methods() and self._collector is not None:
             self._collector.hold((), self._held)
-        self._threads.shutdown()
 
     def _held(self, held: HeldCall) -> None:
         """A call has stopped: let it go on, at once or when its faults are injected."""
-        if self._over.is_set():
-            held.go_on()
-            return
         with self._lock:
-            if held.reply is not None:
+            if self._over.is_set():
+                held.go_on()
+            elif held.reply is not None:
                 self._answered(held)
-                return
-            before = self._counting.asked(held.call)
-            during = self._counting.of(held.call, Phase.DURING)
+            else:
+                self._asked(held)
+
+    def _asked(self, held: HeldCall) -> None:
+        self._counting.count(held.call)
+        self._reached.add(self._counting.points(held.call, Phase.BEFORE))
+        before = self._counting.faults(held.call, Phase.BEFORE)
+        during = self._counting.faults(held.call, Phase.DURING)
         if before:
             self._threads.submit(self._inject_all, before, held)
         else:
-            held.go_on()
+            self._go_on(held)
         if during:
             self._during[held.call.id] = self._threads.submit(self._inject_each, during, held)
 
     def _answered(self, held: HeldCall) -> None:
-        after = self._counting.of(held.call, Phase.AFTER)
+        self._reached.add(self._counting.points(held.call, Phase.AFTER))
+        after = self._counting.faults(held.call, Phase.AFTER)
         during = self._during.pop(held.call.id, None)
         if after:
             self._threads.submit(self._inject_all, after, held)
@@ -83,10 +119,19 @@ class Conductor:
         else:
             held.go_on()
 
+    def _go_on(self, held: HeldCall) -> None:
+        """Let the plugin have a call."""
+        held.go_on()
+        self._reached.add(self._counting.points(held.call, Phase.DURING))
+
     def _inject_all(self, numbers: Sequence[int], held: HeldCall) -> None:
         """Inject what is due at this point of a call, then let it go on unless a fault keeps it."""
         self._inject_each(numbers, held)
-        if not any(self._plan.planned[number].fault.holds_its_call for number in numbers):
+        if any(self._plan.planned[number].fault.holds_its_call for number in numbers):
+            return
+        if held.reply is None:
+            self._go_on(held)
+        else:
             held.go_on()
 
     def _inject_each(self, numbers: Sequence[int], held: HeldCall) -> None:
@@ -98,7 +143,7 @@ class Conductor:
             self._inject(number, None)
 
     def _inject(self, number: int, held: HeldCall | None) -> None:
-        planned, scene = self._plan.planned[number], Scene(self._cluster, held)
+        planned, scene = self._plan.planned[number], Scene(self._cluster, self._reached, held)
         try:
             subject = planned.fault.inject(scene)
         except (StormpoolError, OSError, StopIteration) as error:
@@ -106,8 +151,9 @@ class Conductor:
             return
         self._injected[number] = scene
         self._note(number, "injected", subject, held)
-        if planned.heal_after is not None:
-            self._timed.append(self._threads.submit(self._later, number, planned))
+        with self._lock:
+            if planned.heal_after is not None and not self._over.is_set():
+                self._threads.submit(self._later, number, planned)
 
     def _later(self, number: int, planned: Planned) -> None:
         if not self._over.wait(planned.heal_after):

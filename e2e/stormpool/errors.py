@@ -30,6 +30,12 @@ class MachineError(StormpoolError):
     """The machine, an agent or a plugin did not do what a lab needs. Ends the command line with 70."""
 
 
+class Unavailable(StormpoolError):
+    """A scenario needs what this provider, host or version does not have: it is skipped, and counted so."""
+
+    exit_code = 2
+
+
 class CommandFailed(MachineError):
     """A command ended with another code than 0; carries everything it said."""
 

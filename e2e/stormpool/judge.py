@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stormpool.history import History
+from stormpool.history import Event, History
 from stormpool.run import Judged
 from stormpool.store import RunDirectory
 from stormpool.verdict import Guarantee, Outcome, Verdict
@@ -44,3 +44,21 @@ def told_of(verdict: Verdict) -> str:
         return f"could not judge *{verdict.guarantee}*: {verdict.why}"
     lines = [f"broke *{verdict.guarantee}* {verdict.broken} times in {verdict.judged}:"]
     return "\n".join([*lines, *(f"  {witness.what}" for witness in verdict.witnesses)])
+
+
+class RunHistory(History):
+    """The history of a run that can still be judged into its directory."""
+
+    def __init__(self, events: Iterable[Event], directory: RunDirectory) -> None:
+        super().__init__(events)
+        self._directory = directory
+
+    def must_satisfy(self, *guarantees: Guarantee) -> None:
+        """Judge the guarantees, write the verdicts into the run, and fail unless every one held.
+
+        Raises `GuaranteeBroken` when one was broken, `NotJudged` when one could not be judged.
+        """
+        __tracebackhide__ = True
+        judged = judge(self._directory, self, guarantees)
+        mine = {each.name for each in guarantees}
+        must_hold([verdict for verdict in judged.verdicts if verdict.guarantee in mine])

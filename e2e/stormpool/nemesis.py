@@ -111,9 +111,14 @@ class Plan(msgspec.Struct, frozen=True):
     def __add__(self, other: Plan) -> Plan:
         return Plan((*self.planned, *other.planned))
 
+    def points(self) -> tuple[OnCall, ...]:
+        """Where calls must stop in the taps: what sets faults off, and what faults wait for."""
+        triggers = (each.when for each in self.planned if isinstance(each.when, OnCall))
+        return (*triggers, *(point for each in self.planned for point in each.fault.awaits()))
+
     def methods(self) -> frozenset[str]:
-        """The methods whose calls must stop in the taps."""
-        return frozenset(each.when.pattern.method for each in self.planned if isinstance(each.when, OnCall))
+        """The methods whose calls must stop."""
+        return frozenset(point.pattern.method for point in self.points())
 
 
 def on(trigger: OnCall, fault: Any, *, heal_after: float | None = None) -> Plan:
@@ -127,28 +132,32 @@ def at(seconds: float, fault: Any, *, heal_after: float | None = None) -> Plan:
 
 
 class Counting:
-    """Which planned faults a call sets off: a call is counted once, when its request is read."""
+    """Which points of a plan a call comes to: it is counted once, when its request is read."""
 
     def __init__(self, plan: Plan) -> None:
-        self._waiting = {
-            number: each.when for number, each in enumerate(plan.planned) if isinstance(each.when, OnCall)
-        }
+        self._planned = plan.planned
+        self._points = frozenset(plan.points())
+        self._patterns = {point.pattern for point in self._points}
         self._seen: Counter[Pattern] = Counter()
-        self._chosen: dict[str, list[int]] = {}  # call → planned faults that are about it
+        self._chosen: dict[str, list[OnCall]] = {}  # call → points that are about it
 
-    def asked(self, call: Call) -> list[int]:
-        """The faults to inject before the plugin gets this call; it is counted."""
-        for pattern in {when.pattern for when in self._waiting.values()}:
+    def count(self, call: Call) -> None:
+        """A call was read from its caller."""
+        for pattern in self._patterns:
             self._seen[pattern] += pattern.matches(call)
         mine = [
-            number
-            for number, when in self._waiting.items()
-            if when.pattern.matches(call) and self._seen[when.pattern] == when.nth
+            point
+            for point in self._points
+            if point.pattern.matches(call) and self._seen[point.pattern] == point.nth
         ]
         if mine:
             self._chosen[call.id] = mine
-        return self.of(call, Phase.BEFORE)
 
-    def of(self, call: Call, phase: Phase) -> list[int]:
-        """The faults about this call at a phase."""
-        return [number for number in self._chosen.get(call.id, ()) if self._waiting[number].phase is phase]
+    def points(self, call: Call, phase: Phase) -> list[OnCall]:
+        """The points about this call at a phase."""
+        return [point for point in self._chosen.get(call.id, ()) if point.phase is phase]
+
+    def faults(self, call: Call, phase: Phase) -> list[int]:
+        """The planned faults, by number, to inject at a phase of this call."""
+        points = self.points(call, phase)
+        return [number for number, each in enumerate(self._planned) if each.when in points]

@@ -102,9 +102,9 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
     with running(asked, _tell) as up:
         yield up
         up.failed = next(iter(INTERRUPTED), request.node.stash.get(FAILED, None))
-        if up.run_directory.judged() is None and up.failed is None:
+        if up.turn.directory.judged() is None and up.failed is None:
             raise NotJudged(f"{asked.scenario} ended without judging any guarantee")
-    _attach(request, up.run_directory)
+    _attach(request, up.turn.directory)
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -113,10 +113,22 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What cannot be had here is skipped, and the run says so."""
+    from stormpool.errors import Unavailable
+
+    try:
+        yield
+    except Unavailable as error:
+        item.stash[FAILED] = error
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Remember what a test ended with: its fixture hears nothing of it, and writes it into the run."""
     report = yield
-    if call.when != "teardown" and call.excinfo is not None:
+    if call.when != "teardown" and call.excinfo is not None and FAILED not in item.stash:
         item.stash[FAILED] = call.excinfo.value
     return report
 

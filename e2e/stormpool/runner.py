@@ -19,8 +19,8 @@ from pathlib import Path
 
 from stormpool import capacity, stubs
 from stormpool.agents import build
-from stormpool.cluster import Cluster
-from stormpool.errors import MachineError, Misuse, StormpoolError
+from stormpool.cluster import Cluster, Turn
+from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
 from stormpool.history import History, Operation, Phase
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
@@ -28,6 +28,7 @@ from stormpool.node import Nodes, Provider
 from stormpool.providers.netns import Netns
 from stormpool.report.page import page
 from stormpool.run import About
+from stormpool.script import Script, encode
 from stormpool.store import Recorder, RunDirectory
 
 PROVIDERS: dict[str, Callable[[], Provider]] = {"netns": Netns}
@@ -44,6 +45,7 @@ class Asked:
     seed: int = 0
     out: Path = field(default_factory=lambda: Path("runs"))
     provider: str = "netns"
+    script: Script | None = None  # what replaces the scenario's own lab, workloads and plans
 
     def replay(self) -> str:
         """The line that runs it again."""
@@ -76,56 +78,109 @@ def running(asked: Asked, told: Told = lambda *_: None) -> Iterator[Cluster]:
 
     `told` hears of each phase. Raises `Misuse` or `MachineError`; the run's directory then says why.
     """
-    with ending_on_sigterm():
-        yield from _running(asked, told)
+    with ending_on_sigterm(), written(asked, told) as run, lab_up(asked, run) as cluster:
+        yield cluster
+        run.note(cluster.failed)
 
 
-def _running(asked: Asked, told: Told) -> Iterator[Cluster]:
-    lab_id = secrets.token_hex(4)
-    directory = RunDirectory.create(asked.out, f"{_slug(asked.scenario)}-{_slug(asked.nomad)}-{lab_id}")
-    about = About(
-        id=lab_id,
+class Run:
+    """A run that goes on: its directory, what is said of it there, and its history."""
+
+    def __init__(self, asked: Asked, told: Told, recorder: Recorder | None) -> None:
+        self.id = secrets.token_hex(4)
+        name = f"{_slug(asked.scenario)}-{_slug(asked.nomad)}-{self.id}"
+        self.directory = RunDirectory.create(asked.out, name)
+        self.about = _about(asked, self.id, str(self.directory.path))
+        self.directory.write_about(self.about)
+        self.turn = Turn(self.directory, asked.seed, asked.script)
+        self.recorder = recorder or Recorder(self.directory.history)
+        self.recorder.on_phase = self.tell
+        self._told = told
+
+    def tell(self, what: str) -> None:
+        """What it has come to."""
+        self._told(self.directory, what)
+
+    def note(self, error: BaseException | None) -> None:
+        """Say in the run what kept it from being judged; a broken guarantee is no such thing."""
+        if error is None or isinstance(error, GuaranteeBroken | NotJudged):
+            return
+        self.about.error = (
+            str(error) if isinstance(error, StormpoolError) else f"{type(error).__name__}: {error}"
+        )
+        self.about.error_kind = _kind_of(error)
+
+
+def _kind_of(error: BaseException) -> str:
+    for kind, name in ((Misuse, "misuse"), (Unavailable, "skipped"), (StormpoolError, "machine")):
+        if isinstance(error, kind):
+            return name
+    return "scenario"
+
+
+@contextmanager
+def written(asked: Asked, told: Told, recorder: Recorder | None = None) -> Iterator[Run]:
+    """A run's directory, with all that is written of it once it is over, whatever happened.
+
+    `recorder`: that of the lab it runs on, when the lab is there already.
+    """
+    run = Run(asked, told, recorder)
+    try:
+        yield run
+    except BaseException as error:
+        run.note(error)
+        raise
+    finally:
+        run.recorder.phase("done")
+        run.recorder.close()
+        finish(run.directory, run.about)
+
+
+@contextmanager
+def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
+    """A lab with its agents and plugins up; on leaving it is gone."""
+    run.recorder.phase("prepare")
+    provider = _ready_provider(asked)
+    agent = build.resolve(asked.nomad, run.tell)
+    run.about.versions["nomad"] = agent.version
+    lab = asked.script.lab if asked.script else asked.lab
+    if lab.plugins:
+        for name in ("csi", "nomad", "goplugin"):
+            stubs.ensure(name)
+    run.recorder.phase("up")
+    nodes = provider.up(lab, run.id, run.directory.path)
+    try:
+        cluster = Cluster(lab, nodes, agent, run.recorder, run.turn)
+        try:
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.stop()
+            keep_script(cluster)
+    finally:
+        run.recorder.phase("down")
+        nodes.down()
+    _must_be_gone(nodes)
+
+
+def keep_script(cluster: Cluster) -> None:
+    """Write what was done to a lab into its run."""
+    done = Script(cluster.lab, tuple(cluster.acts))
+    cluster.turn.directory.script.write_bytes(encode(done))
+
+
+def _about(asked: Asked, run_id: str, path: str) -> About:
+    return About(
+        id=run_id,
         scenario=asked.scenario,
         guarantees=[],
         versions={"nomad": asked.nomad},
         seed=asked.seed,
-        lab=asked.lab,
+        lab=asked.script.lab if asked.script else asked.lab,
         provider=asked.provider,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        replay=asked.replay(),
+        replay=asked.replay() if asked.script is None else f"stormpool replay {path}",
     )
-    directory.write_about(about)
-    recorder = Recorder(directory.history, lambda phase: told(directory, phase))
-    try:
-        recorder.phase("prepare")
-        provider = _ready_provider(asked)
-        agent = build.resolve(asked.nomad, lambda said: told(directory, said))
-        about.versions["nomad"] = agent.version
-        if asked.lab.plugins:
-            stubs.ensure("csi")
-            stubs.ensure("nomad")
-            stubs.ensure("goplugin")
-        recorder.phase("up")
-        nodes = provider.up(asked.lab, lab_id, directory.path)
-        try:
-            cluster = Cluster(asked.lab, nodes, agent, directory, recorder, asked.seed)
-            try:
-                cluster.start()
-                yield cluster
-                _note(about, cluster.failed)
-            finally:
-                cluster.stop()
-        finally:
-            recorder.phase("down")
-            nodes.down()
-        _must_be_gone(nodes)
-    except BaseException as error:
-        _note(about, error)
-        raise
-    finally:
-        recorder.phase("done")
-        recorder.close()
-        finish(directory, about)
 
 
 def _must_be_gone(nodes: Nodes) -> None:
@@ -179,20 +234,6 @@ def operations(history: History) -> dict[str, str]:
         done[event.name] += 1
         failed[event.name] += bool(event.error)
     return {name: f"{count}, {failed[name]} failed" for name, count in done.items()}
-
-
-def _note(about: About, error: BaseException | None) -> None:
-    """Say in the run what kept it from being judged; a broken guarantee is no such thing."""
-    if error is None or isinstance(error, GuaranteeBroken | NotJudged):
-        return
-    about.error = str(error) if isinstance(error, StormpoolError) else f"{type(error).__name__}: {error}"
-    about.error_kind = (
-        "misuse"
-        if isinstance(error, Misuse)
-        else "machine"
-        if isinstance(error, StormpoolError)
-        else "scenario"
-    )
 
 
 def _slug(scenario: str) -> str:

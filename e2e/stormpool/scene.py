@@ -12,6 +12,7 @@ from stormpool.target import Aim, Target
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
+    from stormpool.conductor import Reached
     from stormpool.tap.collector import HeldCall
 
 
@@ -20,6 +21,7 @@ class Scene:
     """What a fault acts on."""
 
     cluster: Cluster
+    reached: Reached
     held: HeldCall | None = None
 
     def call(self) -> HeldCall:

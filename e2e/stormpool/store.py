@@ -25,6 +25,7 @@ class RunDirectory:
         self.history = path / "history.jsonl"
         self.logs = path / "logs"
         self.report = path / "report.html"
+        self.script = path / "script.json"
         self._about = path / "run.json"
         self._judged = path / "verdict.json"
 
@@ -80,12 +81,19 @@ class Recorder:
     """Writes a run's history as it happens; safe to use from several threads."""
 
     def __init__(self, file: Path, on_phase: Callable[[str], None] = lambda _: None) -> None:
-        self._on_phase = on_phase
-        self.zero = time.monotonic_ns()
-        self.zero_wall = time.time_ns()
+        self.on_phase = on_phase
         self._lock = threading.Lock()
-        self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._open = True
+        self._open = False
+        self.turn_to(file)
+
+    def turn_to(self, file: Path) -> None:
+        """Begin another history: its time counts from now."""
+        self.close()
+        with self._lock:
+            self.zero = time.monotonic_ns()
+            self.zero_wall = time.time_ns()
+            self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._open = True
 
     def now(self) -> int:
         """Nanoseconds since the run began."""
@@ -101,7 +109,7 @@ class Recorder:
     def phase(self, name: str) -> None:
         """The run enters a phase."""
         self.write(Phase(t=self.now(), name=name))
-        self._on_phase(name)
+        self.on_phase(name)
 
     def close(self) -> None:
         """Close the file."""

@@ -12,10 +12,12 @@ from operator import ne
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import Leader, Member, PluginView
+from stormpool.history import Event, Leader, Member, PluginView
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -37,6 +39,8 @@ class Watch:
         self._logs = logs
         self._recorder = recorder
         self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._known: dict[str, Event] = {}  # what was told last, by what it is about
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
 
     def start(self) -> None:
@@ -71,32 +75,35 @@ class Watch:
                 turn += 1
                 self._stop.wait(LOOK_EVERY)
 
-    def _members(self) -> Callable[[list[dict[str, Any]]], None]:
-        before: dict[str, Member] = {}
+    def retell(self) -> None:
+        """Write what the servers hold for true now into a history that has just begun."""
+        with self._lock:
+            for event in self._known.values():
+                self._recorder.write(structs.replace(event, t=self._recorder.now()))
 
+    def _tell(self, about: str, event: Event) -> None:
+        """Write what has changed about something."""
+        with self._lock:
+            before = self._known.get(about)
+            if before is None or structs.replace(before, t=event.t) != event:
+                self._known[about] = event
+                self._recorder.write(event)
+
+    def _members(self) -> Callable[[list[dict[str, Any]]], None]:
         def tell(nodes: list[dict[str, Any]]) -> None:
             for node in nodes:
                 eligible = node["SchedulingEligibility"] == "eligible"
-                member = Member(0, node["Name"], node["ID"], node["Status"], eligible)
-                if before.get(node["ID"]) != member:
-                    before[node["ID"]] = member
-                    self._recorder.write(
-                        Member(self._recorder.now(), member.node, member.client_id, member.status, eligible)
-                    )
+                member = Member(self._recorder.now(), node["Name"], node["ID"], node["Status"], eligible)
+                self._tell(f"node {node['ID']}", member)
 
         return tell
 
     def _plugin(self, plugin: str) -> Callable[[dict[str, Any]], None]:
-        before: dict[str, bool] = {}
-
         def tell(seen: dict[str, Any]) -> None:
-            nonlocal before
             controllers = {
                 client: bool(info["Healthy"]) for client, info in (seen["Controllers"] or {}).items()
             }
-            if controllers != before:
-                before = controllers
-                self._recorder.write(PluginView(self._recorder.now(), plugin, controllers))
+            self._tell(f"plugin {plugin}", PluginView(self._recorder.now(), plugin, controllers))
 
         return tell
 
@@ -119,5 +126,5 @@ class Watch:
         whole = text[: text.rfind(b"\n") + 1]
         for when, term in ELECTION.findall(whole.decode(errors="replace")):
             at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
-            self._recorder.write(Leader(at, path.stem, int(term)))
+            self._tell("leader", Leader(at, path.stem, int(term)))
         return len(whole)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of
@@ -32,21 +34,34 @@ done
 """
 
 
-class Workload(Protocol):
+class Workload(msgspec.Struct, frozen=True, tag=True):
     """Something to do with a cluster."""
 
+    def smaller(self) -> Iterable[Workload]:
+        """Workloads that do less of the same, for finding the least that still shows a breach."""
+        return ()
+
+    @abstractmethod
     def act(self, cluster: Cluster, seed: int) -> None:
         """Do it, and write what was done into the history."""
 
 
-@dataclass(frozen=True)
-class AttachDetach:
+class AttachDetach(Workload, frozen=True):
     """For every volume at once: run a task that writes to it, stop the task, wait until it is free; again."""
 
-    volumes: Sequence[str]
+    volumes: tuple[str, ...]
     per_volume: int
     timeout: float  # seconds that each attach and detach may take
     node: str = ""  # where the tasks must run; anywhere when empty
+
+    def smaller(self) -> Iterable[AttachDetach]:
+        """Half of the volumes, all but one, fewer turns."""
+        many = len(self.volumes)
+        halves = [self.volumes[: many // 2], self.volumes[many // 2 :]] if many > 1 else []
+        without = [[*self.volumes[:at], *self.volumes[at + 1 :]] for at in range(many) if many > 2]
+        yield from (msgspec.structs.replace(self, volumes=tuple(kept)) for kept in (*halves, *without))
+        for turns in sorted({1, self.per_volume // 2, self.per_volume - 1} - {0, self.per_volume}):
+            yield msgspec.structs.replace(self, per_volume=turns)
 
     def act(self, cluster: Cluster, seed: int) -> None:
         """Do it, a thread a volume."""

@@ -1,42 +1,71 @@
 """A plan's triggers: the right call, at the right point, once."""
 
+import msgspec
 import pytest
 
 from stormpool import nemesis
 from stormpool.errors import Misuse
 from stormpool.history import Call
-from stormpool.nemesis import Counting, Phase, rpc
+from stormpool.nemesis import Counting, OnCall, Phase, rpc
 
 PUBLISH = "ControllerPublishVolume"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A fault, as far as a plan looks at it."""
+
+    waits_for: tuple[OnCall, ...] = ()
+
+    def awaits(self) -> tuple[OnCall, ...]:
+        return self.waits_for
 
 
 def call(number: int, method: str = PUBLISH, volume: str = "vol1", node: str = "client1") -> Call:
     return Call(t=number, id=f"call{number}", plugin="zfs", node=node, method=method, volume=volume)
 
 
+def before(counting: Counting, *calls: Call) -> list[list[int]]:
+    """Count calls, and say which faults are to be injected before each."""
+    found = []
+    for each in calls:
+        counting.count(each)
+        found.append(counting.faults(each, Phase.BEFORE))
+    return found
+
+
 def test_the_third_call_and_no_other() -> None:
-    counting = Counting(nemesis.on(rpc(PUBLISH).nth(3).answered, "fault"))
+    counting = Counting(nemesis.on(rpc(PUBLISH).nth(3).answered, Wanted()))
     calls = [call(number) for number in range(5)]
-    assert [counting.asked(each) for each in calls] == [[]] * 5
-    assert [counting.of(each, Phase.AFTER) for each in calls] == [[], [], [0], [], []]
-    assert counting.of(calls[2], Phase.DURING) == []
+    assert before(counting, *calls) == [[]] * 5
+    assert [counting.faults(each, Phase.AFTER) for each in calls] == [[], [], [0], [], []]
+    assert counting.faults(calls[2], Phase.DURING) == []
 
 
 def test_only_calls_that_match_are_counted() -> None:
-    plan = nemesis.on(rpc(PUBLISH, volume="vol2", node="client2").nth(2).before, "fault")
+    plan = nemesis.on(rpc(PUBLISH, volume="vol2", node="client2").nth(2).before, Wanted())
     counting = Counting(plan)
     others = [call(1), call(2, volume="vol2"), call(3, "NodeStageVolume", "vol2", "client2")]
-    assert [counting.asked(each) for each in others] == [[], [], []]
+    assert before(counting, *others) == [[], [], []]
     mine = [call(number, volume="vol2", node="client2") for number in (4, 5, 6)]
-    assert [counting.asked(each) for each in mine] == [[], [0], []]
+    assert before(counting, *mine) == [[], [0], []]
 
 
 def test_two_faults_about_one_call() -> None:
-    plan = nemesis.on(rpc(PUBLISH).before, "first") + nemesis.on(rpc(PUBLISH).during, "second")
+    plan = nemesis.on(rpc(PUBLISH).before, Wanted()) + nemesis.on(rpc(PUBLISH).during, Wanted())
     counting = Counting(plan)
-    assert counting.asked(call(1)) == [0]
-    assert counting.of(call(1), Phase.DURING) == [1]
+    assert before(counting, call(1)) == [[0]]
+    assert counting.faults(call(1), Phase.DURING) == [1]
     assert plan.methods() == {PUBLISH}
+
+
+def test_a_point_that_a_fault_waits_for() -> None:
+    point = rpc("NodeStageVolume").nth(2).answered
+    plan = nemesis.on(rpc(PUBLISH).before, Wanted((point,)))
+    counting = Counting(plan)
+    stages = [call(number, "NodeStageVolume") for number in (1, 2)]
+    assert before(counting, *stages) == [[], []]
+    assert [counting.points(each, Phase.AFTER) for each in stages] == [[], [point]]
+    assert plan.methods() == {PUBLISH, "NodeStageVolume"}
 
 
 def test_calls_are_counted_from_one() -> None:

@@ -16,7 +16,7 @@ from stormpool.agents.unix_http import UnixSockets
 from stormpool.errors import MachineError, TimedOut
 
 MOST_AT_ONCE = 64  # connections to one agent
-TIMEOUT = 30.0  # seconds for an answer, beyond what a blocking query itself waits
+TIMEOUT = 20.0  # seconds for an answer; a blocking query waits 10 of them at most
 
 
 LIMITS = ("connect", "read", "write", "pool")  # what httpcore takes a limit for

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from stormpool.agents.any_server import AnyServer
 from stormpool.agents.api import Api, ApiError, Unreachable
 from stormpool.agents.build import Agent
 from stormpool.errors import MachineError
@@ -88,6 +89,7 @@ class Agents:
         self._agent = agent
         self._logs = logs
         self._apis: dict[str, Api] = {}
+        self._any_server = AnyServer(lab.names(Role.SERVER), self.api)
         self._paused: set[str] = set()
 
     def start(self) -> None:
@@ -176,8 +178,10 @@ class Agents:
             if not process.alive():
                 raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
 
-    def api(self, name: str = "server1") -> Api:
-        """The API of one node's agent."""
+    def api(self, name: str = "") -> Api:
+        """The API of one node's agent; of whichever server answers when left out."""
+        if not name:
+            return self._any_server
         if name not in self._apis:
             self._apis[name] = Api(name, self._nodes.nodes[name].gate(HTTP_PORT))
         return self._apis[name]

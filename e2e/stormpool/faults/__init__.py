@@ -10,6 +10,7 @@ from stormpool.faults.kill_agent import KillAgent
 from stormpool.faults.kill_plugin import KillPlugin
 from stormpool.faults.lose_answer import LoseAnswer
 from stormpool.faults.pause_agent import PauseAgent
+from stormpool.faults.wait_for import WaitFor
 
 __all__ = [
     "CutConnection",
@@ -22,4 +23,5 @@ __all__ = [
     "KillPlugin",
     "LoseAnswer",
     "PauseAgent",
+    "WaitFor",
 ]

@@ -8,6 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from stormpool.capability import Capability
+from stormpool.nemesis import OnCall
 from stormpool.scene import Scene
 
 
@@ -16,6 +17,10 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     holds_its_call: ClassVar[bool] = False  # the call that set it off goes on only when it is healed
+
+    def awaits(self) -> tuple[OnCall, ...]:
+        """The points of other calls it waits for."""
+        return ()
 
     @abstractmethod
     def inject(self, scene: Scene) -> str:

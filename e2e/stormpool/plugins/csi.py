@@ -10,6 +10,7 @@ import json
 import sys
 from typing import Any
 
+from stormpool.agents.api import Api
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, TimedOut
 from stormpool.lab import CsiPlugin, Lab
@@ -67,27 +68,27 @@ def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
 
     Raises `MachineError` with what the agents say of it.
     """
-    controllers = plugin.controllers or lab.clients
 
-    def look() -> tuple[int, int, bool]:
-        seen = agents.api().find(f"plugin/csi/{plugin.id}") or {}
-        well = seen.get("ControllersHealthy", 0), seen.get("NodesHealthy", 0)
+    def look() -> tuple[bool, bool]:
         states = [task for _, task in _tasks(plugin, agents)]
-        return *well, any(task["Failed"] or task["Restarts"] >= GIVE_UP_AFTER for task in states)
-
-    def over(seen: tuple[int, int, bool]) -> bool:
-        return healthy(seen) or seen[2]
-
-    def healthy(seen: tuple[int, int, bool]) -> bool:
-        return seen[0] >= controllers and seen[1] >= lab.clients
+        given_up = any(task["Failed"] or task["Restarts"] >= GIVE_UP_AFTER for task in states)
+        return is_healthy(plugin, lab, agents.api()), given_up
 
     bound = HEALTHY_SLACK + 2 * plugin.health_timeout
     try:
-        seen = wait_until(f"plugin {plugin.id} is healthy", look, over, timeout=bound, every=0.2)
+        seen = wait_until(f"plugin {plugin.id} is healthy", look, any, timeout=bound, every=0.2)
     except TimedOut:
         seen = look()
-    if not healthy(seen):
+    if not seen[0]:
         raise MachineError(f"plugin {plugin.id} never got ready:\n{_why_not(plugin, agents)}")
+
+
+def is_healthy(plugin: CsiPlugin, lab: Lab, api: Api) -> bool:
+    """Whether the servers hold every instance of a plugin for healthy."""
+    seen = api.find(f"plugin/csi/{plugin.id}") or {}
+    controllers = plugin.controllers or lab.clients
+    well = seen.get("ControllersHealthy", 0), seen.get("NodesHealthy", 0)
+    return bool(well[0] >= controllers and well[1] >= lab.clients)
 
 
 def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:

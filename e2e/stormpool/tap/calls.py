@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Protocol
 
 import msgspec
 
@@ -84,13 +85,19 @@ class _Connection(msgspec.Struct):
     calls: dict[int, _Open] = {}
 
 
-class Calls:
-    """What one tap tells, as events. Times in come as they are; `zero` is taken from them."""
+class Origin(Protocol):
+    """When a history began."""
 
-    def __init__(self, hello: Hello, protocol: ModuleType, zero: int) -> None:
+    zero: int  # nanoseconds on the monotonic clock
+
+
+class Calls:
+    """What one tap tells, as events. Times in come as they are; when the history began is taken from them."""
+
+    def __init__(self, hello: Hello, protocol: ModuleType, origin: Origin) -> None:
         self._hello = hello
         self._protocol = protocol
-        self._zero = zero
+        self._origin = origin
         self._connections: dict[int, _Connection] = {}
         self._count = 0
 
@@ -106,7 +113,9 @@ class Calls:
             del self._connections[record.connection]
             for call in connection.calls.values():
                 yield from self._tell(call, connection, NEVER_SENT)
-                yield call.reply or Gone(t=record.read_at - self._zero, id=call.id, by=record.body.decode())
+                yield call.reply or Gone(
+                    t=record.read_at - self._origin.zero, id=call.id, by=record.body.decode()
+                )
             return
         if record.kind in SIDES:
             for event in connection.parser.feed(SIDES[record.kind], record.body):
@@ -115,7 +124,11 @@ class Calls:
             yield from self._step(connection, record)
 
     def _event(self, event: frames.Event, connection: _Connection, record: wire.Record) -> Iterator[Event]:
-        calls, at, sent = connection.calls, record.read_at - self._zero, record.written_at - self._zero
+        calls, at, sent = (
+            connection.calls,
+            record.read_at - self._origin.zero,
+            record.written_at - self._origin.zero,
+        )
         match event:
             case Opened(stream, path, _):
                 calls[stream] = self._opened(path, record)
@@ -133,10 +146,10 @@ class Calls:
             case Reset(stream, side, _) if stream in calls:
                 call = calls.pop(stream)
                 yield from self._tell(call, connection, sent)
-                yield Gone(t=record.read_at - self._zero, id=call.id, by=side.name.lower())
+                yield Gone(t=record.read_at - self._origin.zero, id=call.id, by=side.name.lower())
             case Broken():
                 for call in calls.values():
-                    yield Gone(t=record.read_at - self._zero, id=call.id, by="tap")
+                    yield Gone(t=record.read_at - self._origin.zero, id=call.id, by="tap")
                 calls.clear()
             case _:
                 return
@@ -146,7 +159,7 @@ class Calls:
         line, _, body = record.body.partition(b"\n")
         step = msgspec.json.decode(line, type=_Step)
         calls, stream = connection.calls, step.stream
-        at, sent = record.read_at - self._zero, record.written_at - self._zero
+        at, sent = record.read_at - self._origin.zero, record.written_at - self._origin.zero
         if record.kind == wire.ASKED:
             calls[stream] = self._opened(step.path, record)
             calls[stream].request = body
@@ -189,7 +202,7 @@ class Calls:
         if call.call is None:
             said = describe(self._protocol, f"{call.method}Request", call.request)
             call.call = Call(
-                t=call.read_at - self._zero,
+                t=call.read_at - self._origin.zero,
                 id=call.id,
                 plugin=self._hello.plugin,
                 node=self._hello.node,

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import msgspec
 
-from stormpool.history import Event
+from stormpool.store import Recorder
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Held, Hello
 from stormpool.wait import wait_until
@@ -68,10 +68,9 @@ def _say(tap: socket.socket, lock: threading.Lock, order: dict[str, object]) -> 
 class Collector:
     """Listens for taps; one thread each."""
 
-    def __init__(self, path: str, protocol: ModuleType, zero: int, write: Callable[[Event], None]) -> None:
+    def __init__(self, path: str, protocol: ModuleType, recorder: Recorder) -> None:
         self._protocol = protocol
-        self._zero = zero
-        self._write = write
+        self._recorder = recorder
         self._closing = threading.Event()
         self._taps: list[socket.socket] = []
         self._busy: set[socket.socket] = set()  # what these told is being read
@@ -124,7 +123,7 @@ class Collector:
     def _hear(self, tap: socket.socket) -> None:
         with contextlib.suppress(OSError, msgspec.DecodeError), tap.makefile("rb", buffering=0) as stream:
             hello = msgspec.json.decode(stream.readline(), type=Hello)
-            calls = Calls(hello, self._protocol, self._zero)
+            calls = Calls(hello, self._protocol, self._recorder)
             records = wire.Decoder()
             while tap.recv(1, socket.MSG_PEEK):
                 self._busy.add(tap)
@@ -144,4 +143,4 @@ class Collector:
             if isinstance(event, Held):
                 self._on_held(HeldCall(event, tap, self._orders))
             else:
-                self._write(event)
+                self._recorder.write(event)

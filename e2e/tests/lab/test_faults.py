@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from stormpool import faults, guarantees, nemesis, target, workloads
-from stormpool.cluster import Cluster, RunHistory
+from stormpool.cluster import Cluster
 from stormpool.history import Fault, Reply, Rpc
+from stormpool.judge import RunHistory
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, rpc
 from stormpool.plugins import csi

@@ -1,0 +1,60 @@
+"""What the nodes themselves show: the observer, run on a node, and what it tells as events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stormpool.history import Mount, Observed, Process
+from stormpool.node import Node, Stream
+from stormpool.store import Recorder
+
+WATCH_EVERY = 0.2  # seconds between two looks at the tasks of a node
+OBSERVER = Path(__file__).with_name("observe.py")
+
+
+class Observing:
+    """Looks at nodes, and watches their tasks while a workload runs."""
+
+    def __init__(self, python: str, recorder: Recorder) -> None:
+        self._command = [python, "-I", "-S", str(OBSERVER)]  # it needs nothing but the interpreter
+        self._recorder = recorder
+        self._watching: list[Stream] = []
+
+    def look(self, node: Node) -> Observed:
+        """What a node's kernel and pools show now."""
+        seen = json.loads(node.run(self._command).stdout)
+        return _observed(seen, node.spec.name, self._recorder.zero, settled=True)
+
+    def watch(self, nodes: Iterable[Node]) -> None:
+        """Write every change of the tasks that hold a volume into the history, until `stop`."""
+        self._watching += [self._watch(node) for node in nodes]
+
+    def stop(self) -> None:
+        """Return when all that was seen is told."""
+        for stream in self._watching:
+            stream.stop()
+        self._watching.clear()
+
+    def _watch(self, node: Node) -> Stream:
+        name, recorder = node.spec.name, self._recorder
+
+        def tell(line: str) -> None:
+            recorder.write(_observed(json.loads(line), name, recorder.zero, settled=False))
+
+        return node.stream([*self._command, "--watch", str(WATCH_EVERY)], tell)
+
+
+def _observed(seen: dict[str, Any], node: str, zero: int, *, settled: bool) -> Observed:
+    return Observed(
+        t=seen["at"] - zero,
+        node=node,
+        since=max(0, seen.get("since", 0) - zero),
+        settled=settled,
+        processes=[Process(**process) for process in seen["processes"]],
+        mounts=[Mount(**mount) for mount in seen.get("mounts", [])],
+        pools=seen.get("pools", []),
+        datasets=seen.get("datasets", []),
+    )

@@ -1,0 +1,71 @@
+"""What a run is made of, apart from versions and seed: its lab, and what is done to it; written into the run,
+so that the run can be replayed and made smaller."""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import msgspec
+
+from stormpool.errors import Misuse
+from stormpool.faults.fault import Fault
+from stormpool.lab import Lab
+from stormpool.nemesis import Plan, Planned
+from stormpool.workloads import Workload
+
+
+class Act(msgspec.Struct, frozen=True):
+    """One `cluster.run`: what clients do, what breaks meanwhile, the seconds that all may take to settle."""
+
+    workloads: tuple[Any, ...]
+    plan: Plan
+    settle: float
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A lab, and what is done to it, one act after another."""
+
+    lab: Lab
+    acts: tuple[Act, ...] = ()
+
+    @property
+    def faults(self) -> int:
+        """How many faults are planned."""
+        return sum(len(act.plan.planned) for act in self.acts)
+
+
+def encode(script: Script) -> bytes:
+    """A script as JSON."""
+    return msgspec.json.format(msgspec.json.encode(script))
+
+
+def decode(data: bytes, where: str = "the script") -> Script:
+    """Read a script back; faults and workloads of a scenario's own are known once it is imported.
+
+    Raises `Misuse` where it names what nobody knows.
+    """
+    try:
+        said = msgspec.json.decode(data, type=Script)
+        return Script(said.lab, tuple(_act(act) for act in said.acts))
+    except msgspec.DecodeError as error:
+        raise Misuse(
+            f"{where} cannot be read: {error}",
+            fix="replay it with the version of stormpool, and the scenario, that wrote it",
+        ) from error
+
+
+def _act(said: Act) -> Act:
+    workloads, faults = _any_of(Workload), _any_of(Fault)
+    planned = tuple(
+        Planned(each.when, msgspec.convert(each.fault, faults), each.heal_after) for each in said.plan.planned
+    )
+    return Act(tuple(msgspec.convert(each, workloads) for each in said.workloads), Plan(planned), said.settle)
+
+
+def _any_of(kind: type) -> Any:
+    """The type of a value of whichever subclass it says it is."""
+    return Union[tuple(_subclasses(kind))]  # noqa: UP007 - they are not known before
+
+
+def _subclasses(kind: type[Any]) -> list[type[Any]]:
+    return [each for one in kind.__subclasses__() for each in (one, *_subclasses(one))]

@@ -1,0 +1,67 @@
+"""After the last fault is healed: waits until nothing of the workloads is left, in the servers' books and on
+the nodes, and writes down what both then show. What has not settled is for the checkers to name."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of, claims_of, consumers, exhausted
+from stormpool.checkers.nothing_left_behind import left_on
+from stormpool.errors import TimedOut
+from stormpool.history import Books, Observed
+from stormpool.node import Node
+from stormpool.wait import wait_until
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+LOOK_EVERY = 0.2  # seconds between two looks at a node on which something is left
+
+
+def settle(cluster: Cluster, volumes: Iterable[str], within: float) -> Books:
+    """Wait until no consumer lives and no claim is left, and write down what the servers then say.
+
+    `within`: until then, on the monotonic clock.
+    """
+    began, took = cluster.recorder.now(), -1.0
+    with contextlib.suppress(TimedOut, ApiError, Unreachable):
+        for stub in cluster.api().get("jobs"):
+            if not stub["ID"].startswith("plugin-"):
+                cluster.api().delete(f"job/{stub['ID']}")
+        for name in volumes:
+            cluster.api().until(f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=_left(within))
+        cluster.api().until("allocations", lambda seen: not consumers(seen), timeout=_left(within))
+        took = (cluster.recorder.now() - began) / 1e9
+    books = _books(cluster, volumes, took)
+    cluster.recorder.write(books)
+    return books
+
+
+def _books(cluster: Cluster, volumes: Iterable[str], took: float) -> Books:
+    api = cluster.api()
+    claims = {name: claims_of(api.get(f"volume/csi/{name}")) for name in volumes}
+    allocs = [alloc_of(stub) for stub in api.get("allocations")]
+    return Books(cluster.recorder.now(), claims, allocs, exhausted(api.get("evaluations")), took)
+
+
+def observe(cluster: Cluster, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
+    """Look at a node until nothing is left on it that should not be, and write down the last look."""
+    looks: list[Observed] = []
+
+    def look() -> list[str]:
+        looks.append(cluster.look(node.spec.name))
+        return list(left_on(looks[-1], books, volumes))
+
+    what = f"nothing is left on {node.spec.name}"
+    with contextlib.suppress(TimedOut):
+        wait_until(what, look, lambda left: not left, timeout=_left(within), every=LOOK_EVERY)
+    cluster.recorder.write(looks[-1])
+
+
+def _left(within: float) -> float:
+    """Seconds until then, on the monotonic clock."""
+    return max(0.0, within - time.monotonic())
