@@ -88,7 +88,7 @@ class Run:
 
     def __init__(self, asked: Asked, told: Told, recorder: Recorder | None) -> None:
         self.id = secrets.token_hex(4)
-        name = f"{_slug(asked.scenario)}-{_slug(asked.nomad)}-{self.id}"
+        name = f"{slug(asked.scenario)}-{slug(asked.nomad)}-{self.id}"
         self.directory = RunDirectory.create(asked.out, name)
         self.about = _about(asked, self.id, str(self.directory.path))
         self.directory.write_about(self.about)
@@ -209,8 +209,7 @@ def provider_named(name: str) -> Provider:
 def finish(directory: RunDirectory, about: About) -> None:
     """Write what the run came to: its timings, and the report."""
     history = directory.read_history()
-    judged = directory.judged()
-    verdicts = judged.verdicts if judged else []
+    verdicts = directory.read_verdicts()
     about.timings = timings(history)
     about.operations = operations(history)
     about.guarantees = [verdict.guarantee for verdict in verdicts]
@@ -236,7 +235,7 @@ def operations(history: History) -> dict[str, str]:
     return {name: f"{count}, {failed[name]} failed" for name, count in done.items()}
 
 
-def _slug(scenario: str) -> str:
+def slug(scenario: str) -> str:
     """A scenario's name as part of a directory's."""
     name = Path(scenario.partition("::")[0]).name.removesuffix(".py").removeprefix("test_")
     return re.sub(r"[^\w.-]+", "-", name)[:60] or "lab"

@@ -37,6 +37,11 @@ done
 class Workload(msgspec.Struct, frozen=True, tag=True):
     """Something to do with a cluster."""
 
+    @property
+    def steps(self) -> int:
+        """How much it does."""
+        return 1
+
     def smaller(self) -> Iterable[Workload]:
         """Workloads that do less of the same, for finding the least that still shows a breach."""
         return ()
@@ -53,6 +58,11 @@ class AttachDetach(Workload, frozen=True):
     per_volume: int
     timeout: float  # seconds that each attach and detach may take
     node: str = ""  # where the tasks must run; anywhere when empty
+
+    @property
+    def steps(self) -> int:
+        """Attachments, and as many detachments."""
+        return len(self.volumes) * self.per_volume
 
     def smaller(self) -> Iterable[AttachDetach]:
         """Half of the volumes, all but one, fewer turns."""

@@ -20,6 +20,7 @@ class AnyServer(Api):
     """Asks the server that answered last, then the others; asks again while none has a leader."""
 
     def __init__(self, names: Sequence[str], api: Callable[[str], Api]) -> None:
+        self._node = "every server"
         self._names = list(names)
         self._api = api
 

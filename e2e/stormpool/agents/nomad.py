@@ -84,6 +84,7 @@ class Agents:
 
     def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, logs: Path) -> None:
         self.agents: dict[str, Process] = {}
+        self.version = agent.version
         self._lab = lab
         self._nodes = nodes
         self._agent = agent
