@@ -21,8 +21,6 @@ from stormpool.wait import wait_until
 
 CLEAN_WITHIN = 10.0  # seconds until a lab that was used must be clean; the agents' part of it takes under 1
 LOOK_EVERY = 0.05  # seconds between two looks
-# What plugins told of themselves as the lab came up, and agents go on to rely on.
-SELF_DESCRIPTIONS = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "NodeGetInfo"})
 
 
 class Spent(MachineError):
@@ -128,7 +126,7 @@ def _shown(seen: Observed) -> set[str]:
 def _self_descriptions(history: History) -> list[Call | Reply]:
     """The calls in which plugins told of themselves, with their answers."""
     found: list[Call | Reply] = []
-    for rpc in history.rpcs(SELF_DESCRIPTIONS):
+    for rpc in history.rpcs(csi.SELF_DESCRIPTIONS):
         if isinstance(rpc.end, Reply):
             found += [rpc.call, rpc.end]
     return found
