@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from stormpool import capacity, stubs
+from stormpool import capacity, reporter, stubs
 from stormpool.agents import build
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse, StormpoolError
@@ -26,7 +26,7 @@ from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
 from stormpool.node import Nodes, Provider
 from stormpool.providers.netns import Netns
-from stormpool.report.page import page
+from stormpool.report.page import Judgement
 from stormpool.run import About
 from stormpool.store import Recorder, RunDirectory
 
@@ -94,8 +94,9 @@ def _running(asked: Asked, told: Told) -> Iterator[Cluster]:
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         replay=asked.replay(),
     )
-    directory.write_about(about)
     recorder = Recorder(directory.history, lambda phase: told(directory, phase))
+    about.began_wall = recorder.zero_wall
+    directory.write_about(about)
     try:
         recorder.phase("prepare")
         provider = _ready_provider(asked)
@@ -160,7 +161,7 @@ def finish(directory: RunDirectory, about: About) -> None:
     about.operations = operations(history)
     about.guarantees = [verdict.guarantee for verdict in verdicts]
     directory.write_about(about)
-    directory.report.write_text(page(about, history, verdicts))
+    reporter.write(directory, Judgement(about, history, verdicts))
 
 
 def timings(history: History) -> dict[str, float]:
