@@ -27,6 +27,12 @@ def write(directory: RunDirectory, judgement: Judgement) -> None:
     (directory.path / TRACE).write_bytes(trace(judgement.about, judgement.history, drawn))
 
 
+def files(directory: RunDirectory) -> list[Path]:
+    """What a test report is given of a run, as far as it was written."""
+    wanted = (directory.report, directory.history, directory.path / "verdict.json", directory.path / TRACE)
+    return [path for path in wanted if path.exists()]
+
+
 def dress() -> Dress:
     """The page's script and style, from the package."""
     files = resources.files("stormpool.report")

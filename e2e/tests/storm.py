@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stored import about
+
 from stormpool import reporter
+from stormpool.guarantees import lifecycle_order, serialized_controller_calls
 from stormpool.history import SECOND, Call, Event, Fault, History, Leader, Phase, Reply, encode
 from stormpool.judge import judge
-from stormpool.guarantees import lifecycle_order, serialized_controller_calls
 from stormpool.report.page import Judgement
 from stormpool.store import RunDirectory
 
@@ -43,7 +44,7 @@ def storm(where: Path, events: int) -> RunDirectory:
 
 
 def happened(events: int) -> Iterator[Event]:
-    """Calls in the order a volume goes through, sixty volumes on three nodes; two that overlap, and a fault."""
+    """Calls in a volume's order, sixty volumes on three nodes; a fault; one in a thousand takes too long."""
     chance = random.Random(1)
     yield Phase(0, "workload")
     yield Leader(0, "server1", 2)

@@ -118,7 +118,7 @@
     height = Math.min(room, HEAD + Math.max(total, 200));
     stage.style.height = `${height + 1}px`;
     width = Math.max(200, stage.clientWidth);
-    left = width < 560 ? 84 : 158;
+    left = width < 560 ? 104 : 158;
     const sharp = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * sharp);
     canvas.height = Math.round(height * sharp);
@@ -344,9 +344,11 @@
       pen.lineTo(x, height);
       pen.stroke();
       if (x < free) continue;
-      pen.fillStyle = look.fault;
       const text = words[name].slice(0, 40);
-      pen.fillText(text, x + 4, OVERVIEW + 23);
+      pen.fillStyle = look.paper;
+      pen.fillRect(x + 2, OVERVIEW + 16, text.length * LETTER + 8, 14);
+      pen.fillStyle = look.fault;
+      pen.fillText(text, x + 5, OVERVIEW + 23);
       free = x + text.length * LETTER + 14;
     }
     pen.setLineDash([]);
@@ -401,7 +403,7 @@
         pen.fillStyle = blamed ? look.broken : look.ink;
         pen.font = `600 ${FONT}`;
         const mark = item.group.closed ? "▸" : "▾";
-        pen.fillText(clip(`${mark} ${item.group.name}`, left - 10), 6, y + item.tall / 2);
+        pen.fillText(clip(`${mark} ${item.group.name}`, left - 10), 6, y + item.tall / 2, left - 10);
         if (blamed) pen.fillRect(0, y, 3, item.tall);
         continue;
       }
@@ -409,10 +411,13 @@
       pen.fillStyle = look.paper;
       pen.fillRect(0, y, left, item.tall);
       pen.fillStyle = look.soft;
-      pen.fillText(clip(item.lane.name, left - 22), 18, y + Math.min(item.tall, ROW + GAP) / 2);
+      pen.fillText(clip(item.lane.name, left - 22), 18, y + Math.min(item.tall, ROW + GAP) / 2, left - 22);
     }
     pen.fillStyle = look.rule;
     pen.fillRect(left - 1, OVERVIEW, 1, height);
+    if (items.length) return;
+    pen.fillStyle = look.faint;
+    pen.fillText("no call, task, claim or fault was recorded", left + 12, HEAD + 24);
   };
 
   // The strip above: the whole run, a line a group, and the window in it.
@@ -758,7 +763,7 @@
     }
     chosen = { of, rows, times: Float64Array.from(rows, (i) => of.t[i]), timed: of === timed };
     lines.style.height = `${rows.length * LINE}px`;
-    byId("count").textContent = `${rows.length.toLocaleString("en")} lines`;
+    byId("count").textContent = `${rows.length.toLocaleString("en")} ${rows.length === 1 ? "line" : "lines"}`;
     mark = -1;
     if (chosen.timed) scrollLog(view.start, 0);
     else log.scrollTop = 0;

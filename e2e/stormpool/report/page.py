@@ -23,6 +23,7 @@ from stormpool.run import About
 from stormpool.verdict import Outcome, Verdict, seconds
 
 LONGEST = 4000  # characters of an error, and of the line that runs it again
+CELL = 160  # characters of a table's cell
 MARGIN = SECOND // 2  # around a breach, in the picture of it
 WORDS = {Outcome.VALID: "held", Outcome.INVALID: "BROKEN", Outcome.UNKNOWN: "could not be judged"}
 SHOWN = 2  # breaches of a guarantee that are told at once; the rest unfolds
@@ -140,7 +141,9 @@ def _facts(about: About) -> str:
         "workload": ", ".join(f"{name} {count}" for name, count in about.operations.items()) or "none",
         "time spent": spent,
     }
-    items = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in shown.items())
+    items = "".join(
+        f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in shown.items() if value
+    )
     return (
         f'<aside aria-label="facts"><dl>{items}<dt>run it again</dt><dd><code id="replay">'
         f"{escape(plain(about.replay, LONGEST))}</code> "
@@ -196,7 +199,9 @@ def _fault(told: faults.Told) -> str:
     came = f"failed: {told.failed}" if told.failed else "injected" if told.injected else "never came up"
     cells = [told.name, told.subject, told.moment, _when(told.injected), _when(told.healed), came]
     state = "injected" if told.injected is not None and not told.failed else "missed"
-    return f'<tr class="{state}">' + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>"
+    return (
+        f'<tr class="{state}">' + "".join(f"<td>{escape(plain(cell, CELL))}</td>" for cell in cells) + "</tr>"
+    )
 
 
 def _when(t: int | None) -> str:
@@ -240,7 +245,8 @@ def _live(buttons: Iterable[str]) -> str:
         'aria-label="timeline; arrows pan, plus and minus zoom, 0 shows all, n goes to the next breach">'
         '</canvas><div id="spacer"></div></div><div id="legend"></div></section>'
         '<section class="logs"><div class="bar"><input id="filter" type="search" '
-        'placeholder="filter the logs" aria-label="filter the logs"><select id="source" aria-label="source"></select>'
+        'placeholder="filter the logs" aria-label="filter the logs">'
+        '<select id="source" aria-label="source"></select>'
         '<select id="level" aria-label="level"><option value="">all levels</option>'
         '<option value="bad">warnings, errors</option></select>'
         '<label><input id="follow" type="checkbox" checked> follow</label>'

@@ -2,8 +2,8 @@
 
 The format is Google's "Trace Event Format"
 (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
-A process is a node, or one of the timeline's other groups; a thread is a lane, or one row of it, for slices of
-one thread must lie within each other. Times are microseconds.
+A process is a node, or one of the timeline's other groups; a thread is a lane, or one row of it, for slices
+of one thread must lie within each other. Times are microseconds.
 """
 
 from __future__ import annotations

@@ -68,9 +68,10 @@ def _frame(tops: dict[tuple[str, str], int], height: int) -> list[str]:
 
 
 def _moments(drawn: Timeline, start: int, end: int, scale: float, height: int) -> list[str]:
-    """Breaches as bands, phases and faults as lines across all lanes."""
+    """The first breach as a band, phases and faults as lines across all lanes."""
     parts = []
-    for breach in drawn.breaches:
+    free = {"phase": 0.0, "injected": 0.0}  # up to where names stand
+    for breach in drawn.breaches[:1]:
         if breach.end >= start and breach.start <= end:
             x = LEFT + (max(breach.start, start) - start) * scale
             width = max((min(breach.end, end) - max(breach.start, start)) * scale, 2)
@@ -83,7 +84,10 @@ def _moments(drawn: Timeline, start: int, end: int, scale: float, height: int) -
             x = LEFT + (at - start) * scale
             told = escape(f"{plain(name)} {seconds(at)}")
             parts.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}"/>')
+            if x < free[kind]:
+                continue  # its name would stand in another
             parts.append(f'<text x="{x + 3:.1f}" y="{10 if kind == "phase" else 22}">{told}</text>')
+            free[kind] = x + (len(told) + 2) * LETTER
     return parts
 
 

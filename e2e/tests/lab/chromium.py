@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stormpool.wait import wait_until
+
 ARTEFACTS = Path(os.environ.get("STORMPOOL_ARTEFACTS", "runs/artefacts"))
 PATIENCE = 60.0  # seconds until an answer must have come
 FREE = 10  # descriptors from here on are not those the browser reads and writes
@@ -93,7 +95,11 @@ class Browser:
     def size(self, width: int, height: int = 1000, *, dark: bool = False) -> None:
         """Give the page a size in pixels, and a colour scheme."""
         self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
@@ -183,7 +189,7 @@ def chromium() -> Iterator[Browser]:
         ours_in, theirs_out = (_high(each) for each in os.pipe())
         undo.callback(os.close, ours_in)
         pid = _start(found, home, theirs_in, theirs_out)
-        undo.callback(_end, pid)
+        undo.callback(_end, pid, home)
         for each in (theirs_in, theirs_out):
             os.close(each)
         yield Browser(ours_out, ours_in)
@@ -215,11 +221,22 @@ def _start(found: str, home: str, reads: int, writes: int) -> int:
     )
 
 
-def _end(pid: int) -> None:
-    """End the browser and all it started: they are one process group."""
+def _end(pid: int, home: str) -> None:
+    """End the browser, and wait until all it started has gone: it writes to its home until then."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    wait_until("the browser has gone", lambda: users_of(home), lambda left: not left, timeout=PATIENCE)
+
+
+def users_of(home: str) -> list[str]:
+    """The processes that were started with this home."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if home.encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
 
 
 def _write(descriptor: int, data: bytes) -> None:
