@@ -67,9 +67,12 @@ def drawn(page: Path) -> dict[str, float]:
         first = float(browser.value("performance.getEntriesByName('first drawing')[0].startTime"))
         browser.key("0")
         figures = {"first_drawing_ms": first}
+        browser.ask("Performance.enable")
         for name, act in (("zoom", ZOOM), ("pan", PAN)):
+            before = _busy(browser)
             figures |= _smooth(name, browser.frames(act, FRAMES))
-            browser.key("0" if name == "pan" else "+")
+            figures[f"{name}_script_ms_a_frame"] = (_busy(browser) - before) / FRAMES
+            browser.key("+")
         return figures | {"page_heap_mib": _heap(browser)}
 
 
@@ -79,6 +82,12 @@ def _smooth(name: str, frames: list[float]) -> dict[str, float]:
         f"{name}_frame_p95_ms": quantiles(frames, n=20)[-1],
         f"{name}_fps": 1000 * len(frames) / sum(frames),
     }
+
+
+def _busy(browser: Browser) -> float:
+    """Milliseconds that the page's script has run so far."""
+    told = {each["name"]: each["value"] for each in browser.ask("Performance.getMetrics")["metrics"]}
+    return 1000 * float(told["ScriptDuration"])
 
 
 def _heap(browser: Browser) -> float:

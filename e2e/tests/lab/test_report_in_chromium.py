@@ -3,6 +3,10 @@
 Its pictures are kept under the directory named by STORMPOOL_ARTEFACTS (default: runs/artefacts).
 """
 
+import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +17,7 @@ from stored import about
 from storm import BEGAN, storm
 
 from chromium import Browser, chromium, users_of
+from harness import GOLDEN, ROOT
 from stormpool import guarantees, reporter
 from stormpool.history import SECOND, Call, Fault, History, Operation, Phase, Reply, encode
 from stormpool.judge import judge
@@ -222,6 +227,32 @@ def test_the_timeline_zooms_and_pans(browser: Browser, tmp_path: Path) -> None:
     quiet(browser)
 
 
+def test_two_fingers_zoom(browser: Browser, tmp_path: Path) -> None:
+    page = opened(browser, report(tmp_path, saved(BAD), [guarantees.serialized_controller_calls]))
+    left, top, _, _ = page.place("canvas")
+    before = page.window()
+
+    def fingers(kind: str, *apart: int) -> None:
+        points = [{"x": left + 500 + each, "y": top + 150, "id": i} for i, each in enumerate(apart)]
+        browser.ask("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    fingers("touchStart", 0)
+    fingers("touchStart", 0, 50)
+    for each in (80, 120, 200):
+        fingers("touchMove", 0, each)
+    fingers("touchEnd")
+    after = page.window()
+    assert after[1] - after[0] < (before[1] - before[0]) / 2
+    quiet(browser)
+
+
+def test_the_line_that_runs_it_again_is_copied(browser: Browser, tmp_path: Path) -> None:
+    page = opened(browser, report(tmp_path, saved(BAD), [guarantees.serialized_controller_calls]))
+    left, top, width, height = page.place("copy")
+    browser.click(left + width / 2, top + height / 2)
+    assert page.text("copy") == "copied"
+
+
 def test_the_next_breach_is_a_key_away(browser: Browser, tmp_path: Path) -> None:
     page = opened(browser, report(tmp_path, saved(BAD), [guarantees.serialized_controller_calls]))
     browser.key("n")
@@ -310,6 +341,56 @@ def test_a_hundred_thousand_events_stay_smooth(browser: Browser, tmp_path: Path)
     assert quantiles(frames, n=20)[-1] <= 2 * SLOWEST, sorted(frames)[-10:]
     browser.key("0")
     browser.screenshot("report-storm", whole=True)
+    quiet(browser)
+
+
+def test_what_the_policy_refuses_is_complained_of(browser: Browser, tmp_path: Path) -> None:
+    """So that no complaint means that nothing was tried."""
+    opened(browser, report(tmp_path, saved(GOOD), [guarantees.serialized_controller_calls]))
+    for attempt in (
+        "document.body.setAttribute('style', 'color: red')",
+        "document.body.append(Object.assign(new Image(), {src: 'https://example.com/x.png'}))",
+        "(() => { try { document.body.innerHTML = '<b>x</b>' } catch { console.error('refused') } })()",
+    ):
+        before = len(browser.complaints())
+        browser.value(f"void {attempt}")
+        browser.settle()
+        assert len(browser.complaints()) > before, attempt
+
+
+def test_a_real_run_is_told_to_allure_and_junit_and_looked_at(browser: Browser, tmp_path: Path) -> None:
+    out, allure, junit = tmp_path / "runs", tmp_path / "allure", tmp_path / "junit.xml"
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        GOLDEN,
+        "--nomad=1.6.0",
+        "--seed=1",
+    ]
+    argv += [f"--out={out}", f"--alluredir={allure}", f"--junitxml={junit}"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1, done.stdout[-2000:]
+    (run,) = out.iterdir()
+    (result,) = (json.loads(path.read_text()) for path in allure.glob("*-result.json"))
+    labels = {(label["name"], label["value"]) for label in result["labels"]}
+    assert {("suite", "csi"), ("severity", "critical")} <= labels
+    assert [step["name"] for step in result["steps"]][:5] == [
+        "prepare",
+        "up",
+        "agents",
+        "plugins",
+        "workload",
+    ]
+    assert {each["name"] for each in result["attachments"]} >= {"report.html", "trace.json"}
+    assert str(run) in junit.read_text()
+    page = opened(browser, run / "report.html")
+    assert "breach 1 of 5" in page.text("breach")
+    assert re.search(r"^all logs \([0-9]{3,}\)", page.text("source"), re.MULTILINE)
+    browser.screenshot("report-real", whole=True)
     quiet(browser)
 
 
