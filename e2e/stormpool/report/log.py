@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 from stormpool.history import SECOND
 from stormpool.report.plain import plain
@@ -113,15 +114,11 @@ def keep(
 
     `moments`: when those were, in nanoseconds since the run began.
     """
-    sorted_moments = sorted(moments)
-    seen = 0
-
-    def counted() -> Iterator[Line]:
-        nonlocal seen
-        for seen, line in enumerate(lines, 1):  # noqa: B007
-            yield line
-
-    best = heapq.nsmallest(most, counted(), key=lambda line: _rank(line, sorted_moments))
+    in_order = sorted(moments)
+    numbers = count()
+    every = (line for line, _ in zip(lines, numbers, strict=False))
+    best = heapq.nsmallest(most, every, key=lambda line: _rank(line, in_order))
+    seen = next(numbers)
     kept: list[Line] = []
     room = most_text
     for line in best:

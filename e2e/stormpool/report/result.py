@@ -1,4 +1,4 @@
-"""A run as a test report tells it: suite, severity, steps, parameters, properties. Knows none of those."""
+"""What a test report is told of a run: suite, severity, steps, parameters, properties; pure."""
 
 from __future__ import annotations
 
