@@ -508,7 +508,7 @@
     if (current >= 0) for (const number of data.breaches[current].spans) outline(number, look.broken, 3);
     if (current >= 0) data.breaches[current].spans.forEach(calledOut);
     if (hovered >= 0) outline(hovered, look.ink, 1.5);
-    if (pinned >= 0) outline(pinned, look.accent, 2.5);
+    if (pinned >= 0) outline(pinned, look.ink, 2.5);
     names();
     pen.restore();
     flags();
