@@ -67,11 +67,10 @@ def drawn(page: Path) -> dict[str, float]:
         first = float(browser.value("performance.getEntriesByName('first drawing')[0].startTime"))
         browser.key("0")
         figures = {"first_drawing_ms": first}
-        browser.ask("Performance.enable")
         for name, act in (("zoom", ZOOM), ("pan", PAN)):
-            before = _busy(browser)
+            before = browser.busy()
             figures |= _smooth(name, browser.frames(act, FRAMES))
-            figures[f"{name}_script_ms_a_frame"] = (_busy(browser) - before) / FRAMES
+            figures[f"{name}_cpu_ms_a_frame"] = (browser.busy() - before) / FRAMES
             browser.key("+")
         return figures | {"page_heap_mib": _heap(browser)}
 
@@ -82,12 +81,6 @@ def _smooth(name: str, frames: list[float]) -> dict[str, float]:
         f"{name}_frame_p95_ms": quantiles(frames, n=20)[-1],
         f"{name}_fps": 1000 * len(frames) / sum(frames),
     }
-
-
-def _busy(browser: Browser) -> float:
-    """Milliseconds that the page's script has run so far."""
-    told = {each["name"]: each["value"] for each in browser.ask("Performance.getMetrics")["metrics"]}
-    return 1000 * float(told["ScriptDuration"])
 
 
 def _heap(browser: Browser) -> float:

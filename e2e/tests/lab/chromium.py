@@ -120,6 +120,12 @@ class Browser:
         )
         return times
 
+    def busy(self) -> float:
+        """Milliseconds of processor time that the page's main thread has spent so far."""
+        self.ask("Performance.enable", timeDomain="threadTicks")
+        told = {each["name"]: each["value"] for each in self.ask("Performance.getMetrics")["metrics"]}
+        return 1000 * float(told["TaskDuration"])
+
     def settle(self) -> None:
         """Wait until what was done is drawn, logs included."""
         self.value("new Promise((done) => setTimeout(() => requestAnimationFrame(() => done()), 150))")

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
 
 import pytest
 from stored import about
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.lab
 HISTORIES = Path(__file__).parents[3] / "fixtures" / "histories"
 BAD = HISTORIES / "bad" / "serialized-controller-calls" / "nomad-1.6.0.jsonl"
 GOOD = HISTORIES / "good" / "nomad-1.10.5-six-volumes.jsonl"
-SLOWEST = 20.0  # milliseconds from frame to frame: 50 frames a second
+SLOWEST = 20.0  # milliseconds a frame has, for 50 of them a second
 
 # Each would set `caught`, or end what it stands in, or turn the page around, or fill it.
 HOSTILE = [
@@ -329,6 +328,10 @@ def test_without_scripts_the_pictures_are_there(browser: Browser, tmp_path: Path
 
 
 def test_a_hundred_thousand_events_stay_smooth(browser: Browser, tmp_path: Path) -> None:
+    """By processor time, which other labs on the host do not change: half of what a frame has.
+
+    The rest is for bringing it to the screen; how frames follow each other is told by `e2e/bench/report.py`.
+    """
     page = opened(browser, storm(tmp_path, 100_000).report)
     browser.key("0")
     left, top, _, _ = page.place("canvas")
@@ -336,9 +339,9 @@ def test_a_hundred_thousand_events_stay_smooth(browser: Browser, tmp_path: Path)
         "(i) => canvas.dispatchEvent(new WheelEvent('wheel', {bubbles: true, cancelable: true, "
         f"clientX: {left + 600}, clientY: {top + 200}, deltaY: i % 80 < 40 ? -80 : 80}}))"
     )
+    before = browser.busy()
     frames = browser.frames(wheel)
-    assert median(frames) <= SLOWEST
-    assert quantiles(frames, n=20)[-1] <= 2 * SLOWEST, sorted(frames)[-10:]
+    assert (browser.busy() - before) / len(frames) <= SLOWEST / 2
     browser.key("0")
     browser.screenshot("report-storm", whole=True)
     quiet(browser)
