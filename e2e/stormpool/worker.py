@@ -103,6 +103,7 @@ class Bench:
                 directory = run.directory
                 run.about.versions["nomad"] = cluster.agents.version
                 self._reuse.begin(run.turn)
+                run.about.began_wall = cluster.recorder.zero_wall
                 try:
                     self._story.act(cluster)
                 finally:

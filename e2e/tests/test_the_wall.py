@@ -36,12 +36,16 @@ INSIDE = {"stormpool." + ".".join(path.relative_to(PACKAGE).with_suffix("").part
 # Nothing here opens, waits, asks the time or draws a number.
 OUTSIDE = {
     "__future__",
+    "base64",
     "bisect",
+    "calendar",
     "collections",
     "dataclasses",
     "enum",
     "functools",
     "google",
+    "hashlib",
+    "heapq",
     "hpack",
     "html",
     "itertools",
@@ -49,6 +53,7 @@ OUTSIDE = {
     "msgspec",
     "operator",
     "random",  # seeded, which is checked below
+    "re",
     "struct",
     "types",
     "typing",
