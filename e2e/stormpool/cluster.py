@@ -20,7 +20,7 @@ from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, TimedOut, Unavailable
-from stormpool.history import Observed, Volume
+from stormpool.history import Alloc, Observed, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
@@ -33,7 +33,7 @@ from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
 from stormpool.wait import wait_until
 from stormpool.watch import Watch
-from stormpool.workloads import Workload
+from stormpool.workloads import CONSUMER_TASK, Workload
 
 PLUGINS_TIMEOUT = 20.0  # seconds until clients must have found their plugins; 2 on an idle machine
 HURRY_TIMES = 3  # how often clients are started again before their own node updates are waited for
@@ -243,6 +243,11 @@ class Cluster:
             return wait_until("plugins are healthy", healthy, timeout=TOLD_WITHIN)
         except TimedOut:
             return False
+
+    def task_output(self, alloc: Alloc) -> str:
+        """What a consumer's task printed. Raises `OSError` where that is gone, or its node."""
+        path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
+        return self.nodes[alloc.node].read(path)
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""

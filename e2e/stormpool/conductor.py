@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from stormpool import history
 from stormpool.errors import MachineError, StormpoolError
-from stormpool.history import Fault
+from stormpool.faults.fault import Fault
 from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan, Planned
 from stormpool.scene import Scene
 
@@ -151,6 +152,9 @@ class Conductor:
             return
         self._injected[number] = scene
         self._note(number, "injected", subject, held)
+        if type(planned.fault).heal is Fault.heal:  # nothing is left to mend
+            self._heal(number)
+            return
         with self._lock:
             if planned.heal_after is not None and not self._over.is_set():
                 self._threads.submit(self._later, number, planned)
@@ -176,7 +180,7 @@ class Conductor:
         planned = self._plan.planned[number]
         phase = getattr(planned.when, "phase", "")
         self._cluster.recorder.write(
-            Fault(
+            history.Fault(
                 self._cluster.recorder.now(),
                 number,
                 type(planned.fault).__name__,

@@ -119,7 +119,7 @@ class Exploration:
         ends = time.monotonic() + wanted.budget if wanted.budget else float("inf")
         with Workers(wanted.parallel, argv, self.directory, told) as workers:
             base = self._base(workers)
-            left = {each.name: each for each in self._left(base)}
+            left = {each.name: each for each in self._left()}
             orders = ((name, self._order(base, each)) for name, each in left.items())
             failures = 0
             for name, done in workers.run(_until(ends, orders)):
@@ -150,16 +150,15 @@ class Exploration:
         self.points = points.points(base.read_history(), breaking)
         return decode(file.read_bytes(), str(file))
 
-    def _left(self, base: Script) -> Iterator[Point]:
-        if len(base.acts) != 1:
-            raise Misuse("this scenario runs the cluster more than once", fix="explore one with a single run")
+    def _left(self) -> Iterator[Point]:
         more = points.pairs(self.points, self.plan.seed) if self.plan.pairs else []
         self.points = [*self.points, *more]
         return (each for each in self.points if each.name not in self.tried)
 
     def _order(self, base: Script, point: Point) -> Order:
-        (act,) = base.acts
-        script = Script(base.lab, (Act(act.workloads, point.added_to(act.plan), act.settle),))
+        act, *others = base.acts
+        broken = Act(act.workloads, point.added_to(act.plan), act.settle)
+        script = Script(base.lab, (broken, *others))
         return Order(self.plan.seed, script)
 
     def _judge(self, point: Point, done: Done | MachineError) -> Tried:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_match_reality import claims_match_reality
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
+from stormpool.checkers.one_leader_a_term import one_leader_a_term
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
+from stormpool.checkers.progress import progress
+from stormpool.checkers.published_is_unpublished import published_is_unpublished
 from stormpool.checkers.serialized_controller_calls import serialized_controller_calls
 from stormpool.errors import Misuse
 from stormpool.verdict import Guarantee
@@ -15,9 +19,13 @@ ALL: tuple[Guarantee, ...] = (
     serialized_controller_calls,
     lowest_healthy_controller,
     lifecycle_order,
+    published_is_unpublished,
     claims_match_reality,
     one_writer_a_volume,
+    no_acknowledged_write_is_lost,
+    progress,
     nothing_left_behind,
+    one_leader_a_term,
 )
 
 
@@ -35,7 +43,11 @@ __all__ = [
     "claims_match_reality",
     "lifecycle_order",
     "lowest_healthy_controller",
+    "no_acknowledged_write_is_lost",
     "nothing_left_behind",
+    "one_leader_a_term",
     "one_writer_a_volume",
+    "progress",
+    "published_is_unpublished",
     "serialized_controller_calls",
 ]

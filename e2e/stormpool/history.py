@@ -127,6 +127,21 @@ class Operation(Event, frozen=True, gc=False, tag="operation"):
     error: str = ""
 
 
+class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):
+    """How many writes a task told of by its output, each once it was synced."""
+
+    alloc: str
+    writes: int
+
+
+class Contents(Event, frozen=True, gc=False, tag="contents"):
+    """What was read back from a volume: for each allocation how many of its writes, from its first on."""
+
+    volume: str
+    node: str
+    writes: dict[str, int]
+
+
 class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One process of a node, by the kernel's word."""
 
@@ -192,7 +207,20 @@ class Books(Event, frozen=True, gc=False, tag="books"):
 
 
 AnyEvent = (
-    Phase | Call | Reply | Gone | Fault | Leader | Member | PluginView | Volume | Operation | Observed | Books
+    Phase
+    | Call
+    | Reply
+    | Gone
+    | Fault
+    | Leader
+    | Member
+    | PluginView
+    | Volume
+    | Operation
+    | Acknowledged
+    | Contents
+    | Observed
+    | Books
 )
 Kind = TypeVar("Kind", bound=Event)
 

@@ -94,8 +94,8 @@ def methods(some: Iterable[Point]) -> list[str]:
 
 
 def _calls(history: History) -> list[Call]:
-    """The calls that change something, between the workload's begin and its end."""
-    phases = {event.name: event.t for event in history.of(RunPhase)}
+    """The calls that change something, between the begin of the first workload and its end."""
+    phases = {event.name: event.t for event in reversed(history.of(RunPhase))}
     begin, end = phases.get("workload", 0), phases.get("heal", 0)
     return [
         call

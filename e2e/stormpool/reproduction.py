@@ -76,9 +76,9 @@ def by_events(script: Script, history: History) -> Script:
     A fault planned at a time is put at the last point of a call that the run came to before it was injected.
     One that was injected before any call stays at its time.
     """
-    if len(script.acts) != 1:  # faults of several acts cannot be told apart by their numbers
+    act, *others = script.acts
+    if any(other.plan.planned for other in others):  # whose faults have the same numbers in the history
         return script
-    (act,) = script.acts
     injected = {event.id: event.t for event in history.of(Fault) if event.step == "injected"}
     reached = _points_reached(history)
     planned = tuple(
@@ -87,7 +87,7 @@ def by_events(script: Script, history: History) -> Script:
         else each
         for number, each in enumerate(act.plan.planned)
     )
-    return structs.replace(script, acts=(structs.replace(act, plan=Plan(planned)),))
+    return structs.replace(script, acts=(structs.replace(act, plan=Plan(planned)), *others))
 
 
 def _points_reached(history: History) -> list[tuple[int, OnCall]]:

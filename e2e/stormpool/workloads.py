@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+import re
 import threading
 import time
 from abc import abstractmethod
@@ -16,14 +18,16 @@ import msgspec
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of
 from stormpool.errors import TimedOut
-from stormpool.history import Operation
+from stormpool.history import Acknowledged, Contents, Operation
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
+CONSUMER_TASK = "writer"
 STEP_TIMEOUT = 60.0  # seconds until a consumer runs, and again until its volume is free
 JITTER = 0.05  # seconds at most, by the seed, between two steps of one volume
 
+WROTE = re.compile(r"^wrote (\d+)$", re.MULTILINE)
 # Writes a line at a time to its volume, made durable before it is told, until it is told to stop.
 CONSUMER = """
 trap 'exit 0' INT TERM
@@ -34,6 +38,10 @@ while :; do
   usleep 100000
 done
 """
+
+
+# Prints what was written, and that this is all of it.
+READER = "cat /vol/writes; echo end"
 
 
 class Workload(msgspec.Struct, frozen=True, tag=True):
@@ -115,6 +123,58 @@ def attach_detach(
     return AttachDetach(tuple(volumes), per_volume, timeout, node)
 
 
+class ReadBack(Workload, frozen=True):
+    """For every volume, one after another: have a task read it, and tell of the writes it found there."""
+
+    volumes: tuple[str, ...]
+    timeout: float  # seconds until a volume must have been read
+
+    def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
+        """Do it; what cannot be read is not told of."""
+        tell_of_writes(cluster)
+        for number, volume in enumerate(self.volumes, 1):
+            job = f"reader-{volume}-{number}"
+            with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
+                self._read(cluster, volume, job)
+            detach(cluster, volume, job, self.timeout)
+
+    def _read(self, cluster: Cluster, volume: str, job: str) -> None:
+        reading = consumer(job, volume, cluster.task_driver, script=READER)
+        cluster.submit({**reading, "Type": "batch"})
+        path = f"job/{job}/allocations"
+        alloc = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
+        *lines, last = cluster.task_output(alloc).splitlines() or [""]
+        if last == "end":
+            cluster.recorder.write(Contents(cluster.recorder.now(), volume, alloc.node, writes_in(lines)))
+
+
+def read_back(volumes: Sequence[str], *, timeout: float = STEP_TIMEOUT) -> ReadBack:
+    """Have every volume read by a task of its own, and tell of the writes found there.
+
+    To be run after the workload that wrote.
+    """
+    return ReadBack(tuple(volumes), timeout)
+
+
+def tell_of_writes(cluster: Cluster) -> None:
+    """Tell of what every task says that it wrote; one whose output is gone is left out."""
+    for alloc in map(alloc_of, cluster.ask("allocations")):
+        if alloc.job.startswith("consumer-"):
+            with contextlib.suppress(OSError):
+                if told := WROTE.findall(cluster.task_output(alloc)):
+                    cluster.recorder.write(Acknowledged(cluster.recorder.now(), alloc.id, int(told[-1])))
+
+
+def writes_in(lines: Iterable[str]) -> dict[str, int]:
+    """How many writes of each allocation are there, from its first on, without a gap."""
+    found: dict[str, int] = {}
+    for line in lines:
+        alloc, _, number = line.partition(" ")
+        if number == str(found.get(alloc, 0) + 1):
+            found[alloc] = int(number)
+    return found
+
+
 def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -> bool:
     """Start a task that writes to a volume, and wait until it runs or has failed; whether it runs."""
     began = cluster.recorder.now()
@@ -148,15 +208,19 @@ def _placed(stubs: list[dict[str, Any]]) -> bool:
     return any(stub["ClientStatus"] in ("running", "failed", "complete", "lost") for stub in stubs)
 
 
-def consumer(job: str, volume: str, driver: str, node: str = "") -> dict[str, Any]:
+def _over(stubs: list[dict[str, Any]]) -> bool:
+    return any(stub["ClientStatus"] in ("complete", "failed", "lost") for stub in stubs)
+
+
+def consumer(job: str, volume: str, driver: str, node: str = "", *, script: str = CONSUMER) -> dict[str, Any]:
     """The job of a task that writes to a volume, in the shape of Nomad's JSON API.
 
     It is never restarted and never placed anew: what happens to it is told, not mended.
     """
     task = {
-        "Name": "writer",
+        "Name": CONSUMER_TASK,
         "Driver": driver,
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", CONSUMER]},
+        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", script]},
         "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
         "Resources": {"CPU": 50, "MemoryMB": 32},
         "KillTimeout": 2 * 10**9,

@@ -15,11 +15,15 @@ LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])
 def test_volumes_are_attached_and_detached(cluster: Cluster) -> None:
     """All that can be said of volumes is judged."""
     volumes = cluster.create_volumes(2)
-    history = cluster.run(workloads.attach_detach(volumes, per_volume=2, timeout=25), settle=25)
+    cluster.run(workloads.attach_detach(volumes, per_volume=2, timeout=25), settle=25)
+    history = cluster.run(workloads.read_back(volumes, timeout=25), settle=25)
     history.must_satisfy(
         guarantees.serialized_controller_calls,
         guarantees.lifecycle_order,
+        guarantees.published_is_unpublished,
         guarantees.one_writer_a_volume,
+        guarantees.no_acknowledged_write_is_lost,
         guarantees.claims_match_reality,
+        guarantees.progress,
         guarantees.nothing_left_behind,
     )

@@ -1,0 +1,34 @@
+"""What was written and synced is there afterwards (fsync(2); CSI spec, NodeUnstageVolume)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from stormpool.history import Acknowledged, Contents, History, Operation
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+
+@guarantee("no acknowledged write is lost")
+def no_acknowledged_write_is_lost(history: History) -> Verdict:
+    """Every write that a task had synced and told of is on its volume when it is read back afterwards.
+
+    Over restarts, drains, another node and what else happened in between. Volumes that could not be read back
+    are not judged, nor tasks whose output is gone.
+    """
+    volume_of = {each.alloc: each.subject for each in history.of(Operation) if each.name == "attach"}
+    told: dict[str, list[Acknowledged]] = defaultdict(list)
+    for acknowledged in history.of(Acknowledged):
+        if acknowledged.alloc in volume_of:
+            told[volume_of[acknowledged.alloc]].append(acknowledged)
+    read = {contents.volume: contents for contents in history.of(Contents)}
+    judged, witnesses = 0, []
+    for volume, contents in read.items():
+        for each in told[volume]:
+            judged += each.writes
+            there = contents.writes.get(each.alloc, 0)
+            if there < each.writes:
+                of = f"the {each.writes} writes that allocation {each.alloc[:8]} told of"
+                what = f"{volume} has {there} of {of}, at {seconds(contents.t)}"
+                witnesses.append(Witness(what, each.t, contents.t, [contents.node]))
+    nothing = "no volume was read back" if not read else "no task told of a write"
+    return no_acknowledged_write_is_lost.found(judged, witnesses, nothing=nothing)

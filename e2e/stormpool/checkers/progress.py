@@ -1,0 +1,70 @@
+"""Once the faults are over, all goes on (nomad issues 15415 and 13301)."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from stormpool.history import SECOND, Books, Fault, History, Operation, Phase, Rpc
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+# Calls about one volume on one node that fail in one second: nobody waits between them. An agent that backs
+# off makes one or two; one that spins made 250 (nomad 1.6.1, a detach that fails).
+SPINNING = 20
+
+
+@guarantee("progress")
+def progress(history: History) -> Verdict:
+    """After the last fault is healed every job comes to what is wanted of it, and nothing spins.
+
+    An attachment or detachment that begins after it succeeds; all consumers are gone and all claims free
+    within the bound for settling; and never are more than 20 calls a second made about one volume on one node
+    that all fail.
+    """
+    healed = max((event.t for event in history.of(Fault) if event.step in ("healed", "injected")), default=0)
+    begun = [each for each in history.of(Operation) if each.t >= healed and each.name in ("attach", "detach")]
+    witnesses = [
+        Witness(
+            f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}", each.t, each.ended
+        )
+        for each in begun
+        if each.error
+    ]
+    books = history.of(Books)
+    witnesses += [
+        Witness(f"consumers or claims were left {_bound(history, each)} after the workload", each.t, each.t)
+        for each in books[-1:]
+        if each.settled_in < 0
+    ]
+    witnesses += _spinning(history)
+    judged = len(begun) + len(books[-1:])
+    return progress.found(judged, witnesses, nothing="nothing was begun after the last fault, or settled")
+
+
+def _bound(history: History, books: Books) -> str:
+    settling = [phase.t for phase in history.of(Phase) if phase.name == "settle" and phase.t <= books.t]
+    return f"{(books.t - max(settling, default=0)) / SECOND:.0f} s"
+
+
+def _spinning(history: History) -> Iterator[Witness]:
+    """The first second in which too many calls about one thing fail, for each thing."""
+    recent: dict[tuple[str, str, str], deque[Rpc]] = defaultdict(deque)
+    told: set[tuple[str, str, str]] = set()
+    for rpc in history.rpcs():
+        call = rpc.call
+        about = (call.method, call.volume, call.target or call.node)
+        if not call.volume or about in told:
+            continue
+        if rpc.ok:
+            recent[about].clear()
+            continue
+        window = recent[about]
+        window.append(rpc)
+        while call.t - window[0].call.t > SECOND:
+            window.popleft()
+        if len(window) > SPINNING:
+            told.add(about)
+            start = window[0].call.t
+            failed = f"{len(window)} calls of {call.method} of {call.volume} failed"
+            what = f"{failed} within a second from {seconds(start)}"
+            yield Witness(what, start, call.t, [call.node], [each.call.id for each in window])
