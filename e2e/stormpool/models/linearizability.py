@@ -75,7 +75,7 @@ def check(model: Model[S, I, O], ops: Iterable[Op[I, O]], budget: int) -> Result
     outcome = search.run(budget)
     if outcome is Outcome.VALID:
         return Result(outcome, search.steps, search.order())
-    return Result(outcome, search.steps, search.longest, search.stuck)
+    return Result(outcome, search.steps, *search.longest())
 
 
 HEAD = 0  # the entry before the first
@@ -98,9 +98,6 @@ class _Search(Generic[S, I, O]):
     def __init__(self, model: Model[S, I, O], ops: Iterable[Op[I, O]]) -> None:
         ordered = sorted(ops, key=attrgetter("call"))
         self.steps = 0
-        self.longest: Sequence[Op[I, O]] = ()
-        self.stuck: Sequence[Op[I, O]] = ()
-        self._deepest = -1
         self._step = model.step
         self._answered = [op for op in ordered if op.ret < NEVER]
         self._open = [op for op in ordered if op.ret >= NEVER]
@@ -108,6 +105,8 @@ class _Search(Generic[S, I, O]):
         self._link()
         self._left = len(self._answered)
         self._frames: list[_Frame[S]] = []
+        self._most: list[_Frame[S]] = []
+        self._shared = 0
         self._known: dict[tuple[int, int, S], list[int]] = {}
         self._moves: dict[S, _Moves[S]] = {}
         self._state = model.init()
@@ -146,9 +145,11 @@ class _Search(Generic[S, I, O]):
 
     def order(self) -> list[Op[I, O]]:
         """What has been placed, in order."""
+        return self._ops(self._frames)
+
+    def _ops(self, frames: list[_Frame[S]]) -> list[Op[I, O]]:
         return [
-            self._answered[self._who[entry]] if kind < 0 else self._open[kind]
-            for entry, kind, *_ in self._frames
+            self._answered[self._who[entry]] if kind < 0 else self._open[kind] for entry, kind, *_ in frames
         ]
 
     def _place(self) -> bool:
@@ -198,10 +199,11 @@ class _Search(Generic[S, I, O]):
 
     def _back(self) -> bool:
         """Undo choices until there may be another one; False when there is none."""
-        if len(self._frames) > self._deepest:
+        if len(self._frames) > len(self._most):
             self._note()
         while self._frames:
             entry, kind, self._state, self._base, self._window, self._used = self._frames.pop()
+            self._shared = min(self._shared, len(self._frames))
             if kind >= 0:
                 self._at, self._choice = entry, kind + 1
                 return True
@@ -212,15 +214,17 @@ class _Search(Generic[S, I, O]):
         return False
 
     def _note(self) -> None:
-        """Remember the longest order so far, and what could not come after it."""
-        self._deepest = len(self._frames)
-        self.longest = self.order()
-        stuck = []
-        entry = self._next[HEAD]
-        while (number := self._who[entry]) >= 0:
-            stuck.append(self._answered[number])
-            entry = self._next[entry]
-        self.stuck = sorted(stuck, key=attrgetter("ret"))
+        """Remember the most choices there were; of those remembered before, `shared` are still the same."""
+        self._most[self._shared :] = self._frames[self._shared :]
+        self._shared = len(self._frames)
+
+    def longest(self) -> tuple[list[Op[I, O]], list[Op[I, O]]]:
+        """The longest order there was, and the operations one of which had to come next."""
+        order = self._ops(self._most)
+        placed = {id(op) for op in order}
+        left = [op for op in self._answered if id(op) not in placed]
+        first = min(op.ret for op in left)
+        return order, sorted((op for op in left if op.call <= first), key=attrgetter("ret"))
 
     def _new(self, key: tuple[int, int, S], used: int) -> bool:
         """Whether a configuration is to be looked into, and remember it.
