@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
@@ -16,6 +17,7 @@ ALL: tuple[Guarantee, ...] = (
     lowest_healthy_controller,
     lifecycle_order,
     claims_match_reality,
+    claims_are_linearizable,
     one_writer_a_volume,
     nothing_left_behind,
 )
@@ -32,6 +34,7 @@ def by_name(name: str) -> Guarantee:
 __all__ = [
     "ALL",
     "by_name",
+    "claims_are_linearizable",
     "claims_match_reality",
     "lifecycle_order",
     "lowest_healthy_controller",

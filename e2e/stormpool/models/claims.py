@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from stormpool.models.linearizability import Op
 
+REFUSED = "refused: "  # how the error of an attach begins that was told that others hold the volume
 SINGLE = frozenset({"single-node-writer"})  # access modes in which one allocation at most holds a claim
 
 Holders = frozenset[str]
