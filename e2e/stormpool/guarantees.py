@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
+from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
@@ -21,6 +22,7 @@ ALL: tuple[Guarantee, ...] = (
     lifecycle_order,
     published_is_unpublished,
     claims_match_reality,
+    claims_are_linearizable,
     one_writer_a_volume,
     no_acknowledged_write_is_lost,
     progress,
@@ -40,6 +42,7 @@ def by_name(name: str) -> Guarantee:
 __all__ = [
     "ALL",
     "by_name",
+    "claims_are_linearizable",
     "claims_match_reality",
     "lifecycle_order",
     "lowest_healthy_controller",

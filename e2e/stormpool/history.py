@@ -119,12 +119,13 @@ class Volume(Event, frozen=True, gc=False, tag="volume"):
 class Operation(Event, frozen=True, gc=False, tag="operation"):
     """Something a workload did: `t` is when it began, `ended` when it was over."""
 
-    name: str  # attach, detach
+    name: str  # attach, detach, read
     subject: str  # the volume
     ended: int
     alloc: str = ""
     node: str = ""
     error: str = ""
+    held: list[str] = []  # of a read: the allocations that hold a claim, by the servers' word
 
 
 class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):

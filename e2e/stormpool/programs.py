@@ -1,6 +1,7 @@
 """Programs built from Go modules: pinned by a folder under `fixtures/`, cached outside the repository.
 
-A folder holds a `go.mod`, which pins the module, and a `build.toml` with the package and the flags.
+A folder holds a `go.mod`, which pins the module, a `build.toml` with the package and the flags, and Go source
+of its own where the program is the lab's.
 """
 
 from __future__ import annotations
@@ -36,8 +37,13 @@ class Recipe:
 
     def key(self) -> str:
         """Names what is built: changes with anything that goes into it."""
-        content = b"".join((self.folder / name).read_bytes() for name in ("go.mod", "build.toml"))
+        files = (self.folder / "go.mod", self.folder / "build.toml", *self.source())
+        content = b"".join(file.read_bytes() for file in files)
         return f"{self.program}-{self.version}-{hashlib.sha256(content).hexdigest()[:12]}"
+
+    def source(self) -> list[Path]:
+        """The Go source beside the `go.mod`; none where the program is another module's."""
+        return sorted(self.folder.glob("*.go"))
 
     @property
     def cached(self) -> Path:
@@ -75,7 +81,8 @@ def ensure(
         )
     wanted.cached.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.cached.parent) as scratch:
-        shutil.copy(wanted.folder / "go.mod", scratch)
+        for file in (wanted.folder / "go.mod", *wanted.source()):
+            shutil.copy(file, scratch)
         draft = Path(scratch) / wanted.program
         flags = ["-mod=mod", "-tags", wanted.tags, "-ldflags", wanted.ldflags, "-v", "-o", str(draft)]
         _run_go([go, "build", *flags, wanted.package], Path(scratch), wanted, progress)

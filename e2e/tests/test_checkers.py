@@ -17,12 +17,17 @@ def read(path: Path) -> History:
     return History.decode(path.read_bytes(), str(path))
 
 
-@pytest.mark.parametrize("each", guarantees.ALL, ids=lambda each: each.name)
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_history_satisfies_every_guarantee(path: Path, each: Guarantee) -> None:
-    verdict = each(read(path))
-    assert verdict.outcome is Outcome.VALID, verdict
-    assert verdict.judged > 0
+def test_a_good_history_breaks_nothing(path: Path) -> None:
+    history = read(path)
+    verdicts = [each(history) for each in guarantees.ALL]
+    assert [each for each in verdicts if each.outcome is Outcome.INVALID] == []
+
+
+@pytest.mark.parametrize("each", guarantees.ALL, ids=lambda each: each.name)
+def test_every_guarantee_holds_in_a_good_history(each: Guarantee) -> None:
+    verdicts = [each(read(path)) for path in GOOD]
+    assert any(verdict.outcome is Outcome.VALID and verdict.judged > 0 for verdict in verdicts)
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: f"{path.parent.name}-{path.stem}")

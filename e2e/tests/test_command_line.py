@@ -11,7 +11,7 @@ from stored import about
 from stormpool.store import RunDirectory
 
 HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
-GOOD = HISTORIES / "good" / "nomad-1.10.5-six-volumes.jsonl"
+GOOD = HISTORIES / "good" / "nomad-1.10.5-read-back.jsonl"
 BAD = HISTORIES / "bad" / "serialized-controller-calls" / "nomad-1.6.0.jsonl"
 
 

@@ -25,12 +25,14 @@ PURE = sorted(
         PACKAGE / "tap" / "calls.py",
         PACKAGE / "tap" / "messages.py",
         *(PACKAGE / "checkers").glob("*.py"),
+        *(PACKAGE / "models").glob("*.py"),
         *(PACKAGE / "report").glob("*.py"),
     ]
 )
 INSIDE = {"stormpool." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PURE} | {
     "stormpool.tap",
     "stormpool.checkers",
+    "stormpool.models",
     "stormpool.report",
 }
 # Nothing here opens, waits, asks the time or draws a number.

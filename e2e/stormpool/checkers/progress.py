@@ -22,6 +22,7 @@ def progress(history: History) -> Verdict:
     that all fail.
     """
     healed = max((event.t for event in history.of(Fault) if event.step in ("healed", "injected")), default=0)
+    where = {each.alloc: each.node for each in history.of(Operation) if each.node}
     begun = [each for each in history.of(Operation) if each.t >= healed and each.name in ("attach", "detach")]
     witnesses = [
         Witness(
@@ -32,13 +33,24 @@ def progress(history: History) -> Verdict:
     ]
     books = history.of(Books)
     witnesses += [
-        Witness(f"consumers or claims were left {_bound(history, each)} after the workload", each.t, each.t)
+        Witness(
+            f"consumers or claims were left {_bound(history, each)} after the workload",
+            each.t,
+            each.t,
+            _nodes(each),
+        )
         for each in books[-1:]
         if each.settled_in < 0
     ]
     witnesses += _spinning(history)
     judged = len(begun) + len(books[-1:])
     return progress.found(judged, witnesses, nothing="nothing was begun after the last fault, or settled")
+
+
+def _nodes(books: Books) -> list[str]:
+    """Where what is left is, or was."""
+    claimed = {alloc for allocs in books.claims.values() for alloc in allocs}
+    return sorted({alloc.node for alloc in books.allocs if alloc.id in claimed})
 
 
 def _bound(history: History, books: Books) -> str:

@@ -24,7 +24,7 @@ def published_is_unpublished(history: History) -> Verdict:
     """Once nobody uses a volume, all that was published of it is unpublished, unless its node is lost.
 
     Attached, staged and published, each on its node: what a plugin has done it was asked to undo, and has
-    said that it did, within the bound for settling. A volume that somebody still uses at the end is not judged.
+    said that it did, within the bound for settling. A volume that is still used at the end is not judged.
     """
     books = history.of(Books)
     if not books:

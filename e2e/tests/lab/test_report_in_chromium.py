@@ -28,7 +28,7 @@ pytestmark = pytest.mark.lab
 
 HISTORIES = Path(__file__).parents[3] / "fixtures" / "histories"
 BAD = HISTORIES / "bad" / "serialized-controller-calls" / "nomad-1.6.0.jsonl"
-GOOD = HISTORIES / "good" / "nomad-1.10.5-six-volumes.jsonl"
+GOOD = HISTORIES / "good" / "nomad-1.10.5-read-back.jsonl"
 SLOWEST = 20.0  # milliseconds a frame has, for 50 of them a second
 
 # Each would set `caught`, or end what it stands in, or turn the page around, or fill it.

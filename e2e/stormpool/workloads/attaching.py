@@ -1,0 +1,71 @@
+"""The steps of a client that uses a volume, each told of as an operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of, claims_of, exhausted
+from stormpool.errors import TimedOut
+from stormpool.history import Alloc, Operation
+from stormpool.models.claims import REFUSED
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+
+def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -> Operation:
+    """Start a task that writes to a volume, and wait until it runs or has failed.
+
+    Returns what is told of it.
+    """
+    began = cluster.recorder.now()
+    alloc: Alloc | None = None
+    error = ""
+    try:
+        cluster.submit(job)
+        seen = cluster.api().until(f"job/{job['ID']}/allocations", _placed, timeout=timeout, missing=[])
+        alloc = _latest(seen)
+        if alloc is not None and alloc.status != "running":
+            error = f"allocation is {alloc.status}"
+    except TimedOut as late:
+        alloc, error = _waiting(cluster, job["ID"], str(late))
+    except (ApiError, Unreachable) as failed:
+        error = str(failed)
+    ended = cluster.recorder.now()
+    where = (alloc.id, alloc.node) if alloc else ("", "")
+    done = Operation(began, "attach", volume, ended, *where, error)
+    cluster.recorder.write(done)
+    return done
+
+
+def detach(cluster: Cluster, volume: str, job: str, alloc: str, timeout: float) -> None:
+    """Stop a volume's task and wait until no claim of the volume is left."""
+    began, error = cluster.recorder.now(), ""
+    try:
+        cluster.api().delete(f"job/{job}")
+        cluster.api().until(f"volume/csi/{volume}", lambda seen: not claims_of(seen), timeout=timeout)
+    except (TimedOut, ApiError, Unreachable) as failed:
+        error = str(failed)
+    cluster.recorder.write(Operation(began, "detach", volume, cluster.recorder.now(), alloc, error=error))
+
+
+def _waiting(cluster: Cluster, job: str, late: str) -> tuple[Alloc | None, str]:
+    """The allocation of a job that does not run yet, and why it does not."""
+    try:
+        alloc = _latest(cluster.api().get(f"job/{job}/allocations"))
+        said = exhausted(cluster.api().get(f"job/{job}/evaluations"))
+    except (ApiError, Unreachable) as failed:
+        return None, f"{late}; {failed}"
+    if alloc is not None:
+        return alloc, f"allocation is {alloc.status}"
+    # The other reason with that word is a volume whose plugin is not healthy.
+    return None, next((REFUSED + reason for reason in said if "unschedulable" not in reason), late)
+
+
+def _latest(stubs: list[dict[str, Any]]) -> Alloc | None:
+    return alloc_of(max(stubs, key=lambda stub: int(stub["CreateIndex"]))) if stubs else None
+
+
+def _placed(stubs: list[dict[str, Any]]) -> bool:
+    return any(stub["ClientStatus"] in ("running", "failed", "complete", "lost") for stub in stubs)

@@ -1,0 +1,76 @@
+"""The jobs whose tasks use volumes, and what their tasks print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+CONSUMER_TASK = "writer"
+
+WROTE = re.compile(r"^wrote (\d+)$", re.MULTILINE)
+# Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by the
+# process that wrote: zfs-fuse 0.7.0 writes nothing for a descriptor that is only read, which `sync FILE` opens.
+CONSUMER = """
+trap 'exit 0' INT TERM
+n=0
+while :; do
+  n=$((n + 1))
+  echo "$NOMAD_ALLOC_ID $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null && echo "wrote $n"
+  usleep 100000
+done"""
+
+# Prints what was written, and that this is all of it.
+READER = "cat /vol/writes; echo end"
+
+
+def writes_in(lines: Iterable[str]) -> dict[str, int]:
+    """How many writes of each allocation are there, from its first on, without a gap."""
+    found: dict[str, int] = {}
+    for line in lines:
+        alloc, _, number = line.partition(" ")
+        if number == str(found.get(alloc, 0) + 1):
+            found[alloc] = int(number)
+    return found
+
+
+def consumer(job: str, volume: str, driver: str, node: str = "", *, script: str = CONSUMER) -> dict[str, Any]:
+    """The job of a task that writes to a volume, in the shape of Nomad's JSON API.
+
+    It is never restarted and never placed anew: what happens to it is told, not mended.
+    """
+    task = {
+        "Name": CONSUMER_TASK,
+        "Driver": driver,
+        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", script]},
+        "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
+        "Resources": {"CPU": 50, "MemoryMB": 32},
+        "KillTimeout": 2 * 10**9,
+        "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2},
+    }
+    group = {
+        "Name": "writer",
+        "Count": 1,
+        "Tasks": [task],
+        "Volumes": {
+            "data": {
+                "Name": "data",
+                "Type": "csi",
+                "Source": volume,
+                "AccessMode": "single-node-writer",
+                "AttachmentMode": "file-system",
+            }
+        },
+        "RestartPolicy": {"Attempts": 0, "Mode": "fail"},
+        "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
+        "EphemeralDisk": {"SizeMB": 50},
+    }
+    here = {"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}
+    return {
+        "ID": job,
+        "Name": job,
+        "Type": "service",
+        "Datacenters": ["dc1"],
+        "Constraints": [here] if node else [],
+        "TaskGroups": [group],
+    }

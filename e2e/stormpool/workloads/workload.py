@@ -1,0 +1,32 @@
+"""What clients of a lab do, while faults happen: frozen descriptions, carried out by the runner."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+STEP_TIMEOUT = 60.0  # seconds until a consumer runs, and again until its volume is free
+JITTER = 0.05  # seconds at most, by the seed, between two steps of one volume
+
+
+class Workload(msgspec.Struct, frozen=True, tag=True):
+    """Something to do with a cluster."""
+
+    @property
+    def steps(self) -> int:
+        """How much it does."""
+        return 1
+
+    def smaller(self) -> Iterable[Workload]:
+        """Workloads that do less of the same, for finding the least that still shows a breach."""
+        return ()
+
+    @abstractmethod
+    def act(self, cluster: Cluster, seed: int) -> None:
+        """Do it, and write what was done into the history."""
