@@ -10,6 +10,8 @@ from stormpool.lab import NodeSpec, Role
 
 HERE = Path(__file__).parent
 NETWORK = "10.77.0"
+BRIDGE = "lab0"
+INTERFACE = "eth0"
 FIRST = {Role.SERVER: 0, Role.CLIENT: 100}  # an address's last byte is this plus the node's index
 
 Argv = Sequence[str]
@@ -27,6 +29,11 @@ def address_of(spec: NodeSpec) -> str:
 def enter(init: int) -> list[str]:
     """What runs a command in all the namespaces of an init."""
     return ["nsenter", f"--target={init}", *USER, "--mount", "--uts", "--net", "--pid", *CGROUP, "--"]
+
+
+def network(init: int) -> list[str]:
+    """What runs a command of this host in the network of an init."""
+    return ["nsenter", f"--target={init}", *USER, "--net", "--"]
 
 
 def join(dirs: Sequence[str]) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from stormpool import shell
-from stormpool.errors import CommandFailed
+from stormpool import processes, shell
+from stormpool.errors import CommandFailed, MachineError
 from stormpool.lab import NodeSpec
 from stormpool.providers.netns.enter import Argv, address_of, enter, join
 from stormpool.providers.netns.process import NamespaceProcess
@@ -21,20 +22,53 @@ if TYPE_CHECKING:
     from stormpool.providers.netns.nodes import NamespaceNodes
 
 GATE_TIMEOUT = 30.0  # seconds until a gate listens; 0.1 on an idle machine
+ENDED_WITHIN = 30.0  # seconds that a node may take to end; 0.1 on an idle machine
 BACKLOG = 128  # connections a gate lets wait; socat's own 5 are refused under load
 
 
 class NamespaceNode:
     """One node: nested namespaces, entered for every command."""
 
-    def __init__(self, spec: NodeSpec, init: int, nest: NamespaceNodes, cgroup_dirs: Sequence[str]) -> None:
+    def __init__(self, spec: NodeSpec, nest: NamespaceNodes, cgroup_dirs: Sequence[str]) -> None:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
-        self.init = init
+        self._init: int | None = None
         self._nest = nest
         self._cgroups = tuple(cgroup_dirs)
         self._gates: set[int] = set()
+        self._entered: list[subprocess.Popen[bytes]] = []  # children of this process that are in the node
+
+    @property
+    def up(self) -> bool:
+        """Whether it runs."""
+        return self._init is not None
+
+    @property
+    def init(self) -> int:
+        """Its init, as this host sees it. Raises `MachineError` when it is down: its pid may be another's."""
+        if self._init is None:
+            raise MachineError(f"node {self.spec.name} has crashed and was not booted")
+        return self._init
+
+    def power_on(self, unshared: subprocess.Popen[bytes], init: int) -> None:
+        """It is up, under this init; what led to its ports leads there again."""
+        self._entered.append(unshared)
+        self._init = init
+        for port in self._gates:
+            self._open_gate(port)
+
+    def power_off(self) -> None:
+        """End everything in it at once, and return when all is gone."""
+        init, self._init = self.init, None
+        processes.signal(init, signal.SIGKILL)
+        for child in self._entered:
+            if child.poll() is None:
+                processes.signal(child.pid, signal.SIGCONT)  # nsenter stops itself along with its child
+            child.wait(ENDED_WITHIN)
+        self._entered.clear()
+        for port in self._gates:
+            (self._nest.door_here / self._gate(port)).unlink(missing_ok=True)
 
     def run(
         self, argv: Argv, *, input: str | None = None, timeout: float = 60.0, check: bool = True
@@ -49,7 +83,7 @@ class NamespaceNode:
     def start(self, name: str, argv: Argv, *, env: Mapping[str, str], log: Path) -> NamespaceProcess:
         """Start a long-lived process in the node, in the node's cgroups."""
         with log.open("ab") as output:
-            entered = self._nest.spawn(
+            entered = self._spawn(
                 [*enter(self.init), *join(_own_view(self._cgroups)), *argv],
                 env=_environment(env),
                 stdin=subprocess.DEVNULL,
@@ -60,7 +94,7 @@ class NamespaceNode:
 
     def stream(self, argv: Argv, on_line: Callable[[str], None]) -> NamespaceStream:
         """Run a command that tells a line at a time."""
-        entered = self._nest.spawn(
+        entered = self._spawn(
             [*enter(self.init), *argv],
             env=_environment({}),
             stdin=subprocess.PIPE,
@@ -84,19 +118,25 @@ class NamespaceNode:
 
         The relay listens inside the node, so no partition of the lab's network comes between.
         """
-        name = f"{self.spec.name}-{port}.sock"
-        here = self._nest.door_here
         if port not in self._gates:
+            self._open_gate(port)
             self._gates.add(port)
-            listen = f"UNIX-LISTEN:{self._nest.door}/{name},fork,unlink-early,backlog={BACKLOG}"
-            self._nest.spawn(
-                [*enter(self.init), "socat", listen, f"TCP:127.0.0.1:{port}"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        wait_until(f"gate {name} listens", (here / name).exists, timeout=GATE_TIMEOUT, every=0.01)
-        return self._nest.sockets.to(name)
+        here = self._nest.door_here / self._gate(port)
+        wait_until(f"gate {here.name} listens", here.exists, timeout=GATE_TIMEOUT, every=0.01)
+        return self._nest.sockets.to(here.name)
+
+    def _open_gate(self, port: int) -> None:
+        listen = f"UNIX-LISTEN:{self._nest.door}/{self._gate(port)},fork,unlink-early,backlog={BACKLOG}"
+        nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        self._spawn([*enter(self.init), "socat", listen, f"TCP:127.0.0.1:{port}"], **nothing)
+
+    def _gate(self, port: int) -> str:
+        return f"{self.spec.name}-{port}.sock"
+
+    def _spawn(self, argv: Argv, **how: Any) -> subprocess.Popen[bytes]:
+        child = self._nest.spawn(argv, **how)
+        self._entered.append(child)
+        return child
 
     def _here(self, path: str) -> Path:
         return Path(f"/proc/{self.init}/root{path}")

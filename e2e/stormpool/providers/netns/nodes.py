@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,23 @@ from stormpool import ledger, processes, shell
 from stormpool.capability import Capability
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, NodeSpec
-from stormpool.providers import cgroups
-from stormpool.providers.netns.enter import HERE, NEW, USER, Argv, address_of, enter, join
+from stormpool.providers import cgroups, checks
+from stormpool.providers.netns.enter import (
+    BRIDGE,
+    HERE,
+    INTERFACE,
+    NEW,
+    Argv,
+    address_of,
+    enter,
+    join,
+    network,
+)
+from stormpool.providers.netns.links import NamespaceLinks
 from stormpool.providers.netns.node import NamespaceNode
-from stormpool.providers.netns.pipes import expect, say
+from stormpool.providers.netns.pipes import close, expect, say
 from stormpool.sockets import ShortPaths
 
-BRIDGE = "lab0"
-INTERFACE = "eth0"
 UP_TIMEOUT = 30.0  # seconds for namespaces to go; they take 0.1 s on an idle machine
 DISK = "75%"  # of memory: what a lab's files may take, all nodes together
 
@@ -34,7 +42,6 @@ class NamespaceNodes:
     python = sys.executable
     door = "/lab/door"
     cloud = "/lab/cloud"
-    capabilities: frozenset[Capability] = frozenset()
     has_cgroups = bool(cgroups.hierarchies())
 
     def __init__(self, lab: Lab, lab_id: str, run_dir: Path) -> None:
@@ -45,11 +52,22 @@ class NamespaceNodes:
         self._lab = lab
         self._entry = ledger.Entry(lab_id, run_dir)
         self._spawned: list[subprocess.Popen[bytes]] = []
+        self.links = NamespaceLinks(self)
 
     @property
     def nodes(self) -> Mapping[str, NamespaceNode]:
         """Every node, by name."""
         return self._nodes
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to them on this host; not their clocks: CLOCK_REALTIME has no namespace."""
+        found = {Capability.CRASH}
+        if checks.firewall().well:
+            found.add(Capability.FIREWALL)
+        if checks.netem().well or checks.packets().well:
+            found.add(Capability.LINK)
+        return frozenset(found)
 
     def spawn(self, argv: Argv, **how: Any) -> subprocess.Popen[bytes]:
         """Start a child of the harness that enters the lab; it ends with the lab, and is reaped then.
@@ -65,10 +83,37 @@ class NamespaceNodes:
         try:
             self._entry.write(cgroups=cgroups.of_lab(self._entry.lab_id))
             self._start_lab()
-            self._start_nodes()
+            self._start_nodes(self._lab.nodes())
         except BaseException:
             self.down()
             raise
+
+    def crash(self, name: str) -> None:
+        """Cut a node's power: its link first, so that nobody hears its connections close; then its init."""
+        node = self._nodes[name]
+        if not node.up:
+            return
+        self.links.unplug(name)
+        self.ip(f"link set {name} nomaster")
+        node.power_off()
+        self.ip(f"link del {name}")
+        cgroups.remove(cgroups.of_node(self._entry.lab_id, name))
+
+    def boot(self, name: str) -> None:
+        """Start a node that has crashed: new namespaces on the same disk, with the same name and address."""
+        if self._nodes[name].up:
+            return
+        self._start_nodes([self._nodes[name].spec])
+        self.links.plug()
+        if self._entry.written.kept:
+            self._entry.write(nodes=self._ways())
+
+    def ip(self, *lines: str) -> None:
+        """Run commands of `ip` in the lab's network, in order.
+
+        In this host's pid namespace: the kernel resolves `netns PID` in the caller's.
+        """
+        shell.run([*network(self.init), "ip", "-batch", "-"], input="\n".join(lines) + "\n")
 
     def down(self) -> None:
         """End the lab's init, wait until the kernel has undone the rest, remove the cgroups."""
@@ -78,10 +123,7 @@ class NamespaceNodes:
             if self._entry.init is None:
                 child.kill()
             child.wait(UP_TIMEOUT)
-            for stream in (child.stdin, child.stdout, child.stderr):
-                if stream is not None:
-                    with contextlib.suppress(BrokenPipeError):  # what was not yet read of us is of no use now
-                        stream.close()
+            close(child)
         self._spawned.clear()
         self._entry.undo()
         if self.door_here.exists():
@@ -90,8 +132,7 @@ class NamespaceNodes:
 
     def keep(self, nomad: str, addresses: Mapping[str, str]) -> ledger.Written:
         """Write down how to get at the nodes, for other processes to find; return all that is written."""
-        ways = {name: enter(node.init) for name, node in self._nodes.items()}
-        self._entry.write(kept=True, nomad=nomad, nodes=ways, addresses=dict(addresses))
+        self._entry.write(kept=True, nomad=nomad, nodes=self._ways(), addresses=dict(addresses))
         return self._entry.written
 
     def left_behind(self) -> list[str]:
@@ -106,8 +147,10 @@ class NamespaceNodes:
         expect(init, "up", "the lab's namespaces")
         self._entry.write(init=ledger.identity(processes.only_child(init.pid, lambda: True)))
 
-    def _start_nodes(self) -> None:
-        specs = self._lab.nodes()
+    def _ways(self) -> dict[str, list[str]]:
+        return {name: enter(node.init) for name, node in self._nodes.items() if node.up}
+
+    def _start_nodes(self, specs: Sequence[NodeSpec]) -> None:
         started = {spec.name: self._start_node(spec) for spec in specs}
         inits = {}
         for name, init in started.items():
@@ -119,15 +162,17 @@ class NamespaceNodes:
             say(init, "go\n")
         for spec in specs:
             expect(started[spec.name], "ready", f"node {spec.name}")
-            dirs = cgroups.of_node(self._entry.lab_id, spec.name)
-            self._nodes[spec.name] = NamespaceNode(spec, inits[spec.name], self, dirs)
+            node = self._nodes.setdefault(
+                spec.name, NamespaceNode(spec, self, cgroups.of_node(self._entry.lab_id, spec.name))
+            )
+            node.power_on(started[spec.name], inits[spec.name])
 
     def _start_node(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
         dirs = cgroups.make(self._entry.lab_id, spec.name)
         own = ["--cgroup"] if dirs else []
         python = [sys.executable, "-I", "-S", str(HERE / "node_init.py")]
         script = [*python, spec.name, address_of(spec), self._lab.data_dir, *dirs]
-        argv = [*enter(self._lab_init), *join(dirs), "unshare", *NEW, *own, "--mount-proc", *script]
+        argv = [*enter(self.init), *join(dirs), "unshare", *NEW, *own, "--mount-proc", *script]
         return self.spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def _plug_in(self, inits: Mapping[str, int]) -> None:
@@ -138,12 +183,11 @@ class NamespaceNodes:
                 f"link add {name} type veth peer name {INTERFACE} netns {init}",
                 f"link set {name} master {BRIDGE} up",
             ]
-        # The lab's network, this host's pids: the kernel resolves `netns PID` in the caller's pid namespace.
-        network = ["nsenter", f"--target={self._lab_init}", *USER, "--net", "--"]
-        shell.run([*network, "ip", "-batch", "-"], input="\n".join(lines) + "\n")
+        self.ip(*lines)
 
     @property
-    def _lab_init(self) -> int:
+    def init(self) -> int:
+        """The lab's init, as this host sees it."""
         if self._entry.init is None:
             raise MachineError("the lab's init is not up")
         return self._entry.init

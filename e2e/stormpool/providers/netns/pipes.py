@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from typing import IO
 
@@ -30,3 +31,11 @@ def say(init: subprocess.Popen[bytes], text: str) -> None:
     stream = pipe(init, "stdin")
     stream.write(text.encode())
     stream.flush()
+
+
+def close(process: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, which tells it to end; what it said last is not read."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):  # what was not yet read of us is of no use now
+                stream.close()

@@ -27,8 +27,9 @@ class NamespaceProcess:
 
     def signal(self, number: int) -> None:
         """Send it a signal; nothing happens when it has ended."""
-        if self.alive():
-            processes.signal(self.pid, number)
+        if not self.alive():
+            return
+        processes.signal(self.pid, number)
         if number == signal.SIGCONT:
             # nsenter stops itself along with its child, and would never tell of the child's end.
             processes.signal(self._entered.pid, number)
