@@ -24,7 +24,7 @@ from stormpool.judge import judge, must_hold
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
 from stormpool.nemesis import Plan
-from stormpool.node import Node, Nodes, Stream
+from stormpool.node import Links, Node, Nodes, Stream
 from stormpool.plugins import csi
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
@@ -78,6 +78,7 @@ class Cluster:
         self._watch = Watch(lab, self.agents, run.logs, recorder)
         self._collector: Collector | None = None
         self._volumes: dict[str, str] = {}
+        self._watching: dict[str, Stream] = {}  # node → its observer, while a workload runs
 
     def start(self) -> None:
         """Start agents and pools, then plugins; return when all are healthy."""
@@ -158,7 +159,7 @@ class Cluster:
         Returns what happened. `settle`: seconds from the workloads' end until nothing of them may be left, in
         the servers' books or on a node.
         """
-        watching = [self._watch_tasks(node) for node in self._clients()]
+        self._watching = {node.spec.name: self._watch_tasks(node) for node in self._clients()}
         self._act(
             [each for each in acting if not isinstance(each, Plan)],
             sum((each for each in acting if isinstance(each, Plan)), Plan()),
@@ -167,8 +168,9 @@ class Cluster:
         within = time.monotonic() + settle
         books = self._settle(within)
         self.recorder.phase("observe")
-        for observer in watching:
+        for observer in self._watching.values():
             observer.stop()
+        self._watching.clear()
         for node in self._clients():
             self._observe(node, books, within)
         if self._collector is not None:
@@ -203,6 +205,29 @@ class Cluster:
             with contextlib.suppress(Unreachable, ApiError):
                 return self.api(name).get(path)
         raise Unreachable(f"no server answers to GET {path}")
+
+    @property
+    def links(self) -> Links:
+        """The network between the nodes."""
+        return self._nodes.links
+
+    def crash(self, name: str) -> None:
+        """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it."""
+        self._nodes.crash(name)
+        if name in self._watching:
+            self._watching[name].stop()
+            self.recorder.write(Observed(self.recorder.now(), name))
+
+    def boot(self) -> None:
+        """Boot every node that has crashed: its pool, its agent, its observer; return when agents answer."""
+        for name, node in self.nodes.items():
+            if not node.up:
+                self._nodes.boot(name)
+                if node.spec.role is Role.CLIENT:
+                    self._start_pool(node)
+                if name in self._watching:
+                    self._watching[name] = self._watch_tasks(node)
+        self.agents.revive()
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""

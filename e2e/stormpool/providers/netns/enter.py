@@ -26,6 +26,11 @@ def address_of(spec: NodeSpec) -> str:
     return f"{NETWORK}.{FIRST[spec.role] + spec.index}"
 
 
+def card_of(spec: NodeSpec) -> str:
+    """The hardware address of a node's card: the same after every boot, as others have it in their caches."""
+    return "02:00:" + ":".join(f"{int(byte):02x}" for byte in address_of(spec).split("."))
+
+
 def enter(init: int) -> list[str]:
     """What runs a command in all the namespaces of an init."""
     return ["nsenter", f"--target={init}", *USER, "--mount", "--uts", "--net", "--pid", *CGROUP, "--"]

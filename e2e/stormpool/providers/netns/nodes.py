@@ -23,6 +23,7 @@ from stormpool.providers.netns.enter import (
     NEW,
     Argv,
     address_of,
+    card_of,
     enter,
     join,
     network,
@@ -94,9 +95,8 @@ class NamespaceNodes:
         if not node.up:
             return
         self.links.unplug(name)
-        self.ip(f"link set {name} nomaster")
-        node.power_off()
         self.ip(f"link del {name}")
+        node.power_off()
         cgroups.remove(cgroups.of_node(self._entry.lab_id, name))
 
     def boot(self, name: str) -> None:
@@ -151,21 +151,21 @@ class NamespaceNodes:
         return {name: enter(node.init) for name, node in self._nodes.items() if node.up}
 
     def _start_nodes(self, specs: Sequence[NodeSpec]) -> None:
-        started = {spec.name: self._start_node(spec) for spec in specs}
+        started = {spec: self._start_node(spec) for spec in specs}
         inits = {}
-        for name, init in started.items():
-            expect(init, "up", f"node {name}")
+        for spec, init in started.items():
+            expect(init, "up", f"node {spec.name}")
             unshared = processes.only_child(init.pid, lambda: True)
-            inits[name] = processes.only_child(unshared, lambda: True)
+            inits[spec] = processes.only_child(unshared, lambda: True)
         self._plug_in(inits)
         for init in started.values():
             say(init, "go\n")
         for spec in specs:
-            expect(started[spec.name], "ready", f"node {spec.name}")
+            expect(started[spec], "ready", f"node {spec.name}")
             node = self._nodes.setdefault(
                 spec.name, NamespaceNode(spec, self, cgroups.of_node(self._entry.lab_id, spec.name))
             )
-            node.power_on(started[spec.name], inits[spec.name])
+            node.power_on(started[spec], inits[spec])
 
     def _start_node(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
         dirs = cgroups.make(self._entry.lab_id, spec.name)
@@ -175,13 +175,13 @@ class NamespaceNodes:
         argv = [*enter(self.init), *join(dirs), "unshare", *NEW, *own, "--mount-proc", *script]
         return self.spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def _plug_in(self, inits: Mapping[str, int]) -> None:
+    def _plug_in(self, inits: Mapping[NodeSpec, int]) -> None:
         """Give every node its end of a veth pair; the other end is a port of the lab's bridge."""
         lines = []
-        for name, init in inits.items():
+        for spec, init in inits.items():
             lines += [
-                f"link add {name} type veth peer name {INTERFACE} netns {init}",
-                f"link set {name} master {BRIDGE} up",
+                f"link add {spec.name} type veth peer name {INTERFACE} address {card_of(spec)} netns {init}",
+                f"link set {spec.name} master {BRIDGE} up",
             ]
         self.ip(*lines)
 
