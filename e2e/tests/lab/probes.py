@@ -13,7 +13,6 @@ PORT = 9000
 LISTENER = f"""
 import socket, sys
 heard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-heard.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
 heard.bind(("0.0.0.0", {PORT}))
 while True:
     print(heard.recv(100).decode(), flush=True)

@@ -17,6 +17,8 @@ from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
 
+COUNT = 160  # datagrams; a socket holds 256 that nobody has read yet
+
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
@@ -66,21 +68,24 @@ def test_packets_are_lost_copied_and_kept_in_order(bare: Nodes, tmp_path: Path) 
     with listening(two, LISTENER, log):
 
         def heard(turn: str, shape: Shape) -> list[int]:
+            # Known to each other: a slow answer of who has the address would cost the first packets of many.
+            one.run(python(SPEAKER, f"{turn}-first", "1", two.address))
+            wait_until("one is heard", log.read_text, lambda text: f"{turn}-first 0" in text, timeout=10)
             bare.links.shape("server2", shape, by="a test")
-            one.run(python(SPEAKER, turn, "400", two.address))
+            one.run(python(SPEAKER, turn, str(COUNT), two.address))
             bare.links.restore("a test")  # sends on what waits
             two.run(python(SPEAKER, f"{turn}-over", "1", two.address))
             wait_until("all is heard", log.read_text, lambda text: f"{turn}-over 0" in text, timeout=10)
             said = [line.split() for line in log.read_text().splitlines()]
             return [int(number) for name, number in said if name == turn]
 
-        every = list(range(400))
+        every = list(range(COUNT))
         assert heard("jitter", Shape(delay=0.02, jitter=0.02)) == every
         lossy = heard("lossy", Shape(loss=0.2, seed=1))
-        assert 280 <= len(lossy) <= 360
+        assert 0.65 * COUNT <= len(lossy) <= 0.95 * COUNT
         assert lossy == sorted(lossy)
         copied = heard("copied", Shape(duplicate=0.2, seed=1))
-        assert 440 <= len(copied) <= 520
+        assert 1.05 * COUNT <= len(copied) <= 1.35 * COUNT
         assert sorted(set(copied)) == every
         overtaken = heard("overtaken", Shape(delay=0.05, reorder=0.2, seed=1))
         assert sorted(overtaken) == every
