@@ -157,7 +157,7 @@ def plug_in(address: str) -> None:
 def go_on_counting() -> None:
     """Give no process a pid that one had before the node's crash.
 
-    Agents SIGKILL, by pid alone, what they started before and cannot reach now (go-plugin 1.4 to 1.7);
+    Agents SIGKILL, by pid alone, what they started before and cannot reach now (go-plugin 1.4 to 1.6);
     among so few processes that would soon hit the agent itself, and the lab's own.
     """
     if LAST_PID.exists():
