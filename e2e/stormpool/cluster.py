@@ -25,7 +25,7 @@ from stormpool.judge import RunHistory
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
 from stormpool.nemesis import Plan
-from stormpool.node import Node, Nodes
+from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
 from stormpool.plugins import csi
 from stormpool.script import Act, Script
@@ -248,6 +248,26 @@ class Cluster:
         """What a consumer's task printed. Raises `OSError` where that is gone, or its node."""
         path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
         return self.nodes[alloc.node].read(path)
+
+    @property
+    def links(self) -> Links:
+        """The network between the nodes."""
+        return self._nodes.links
+
+    def crash(self, name: str) -> None:
+        """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it."""
+        self._nodes.crash(name)
+        self._observing.lost(name)
+
+    def boot(self) -> None:
+        """Boot every node that has crashed: its pool, its agent, its observer; return when agents answer."""
+        for name, node in self.nodes.items():
+            if not node.up:
+                self._nodes.boot(name)
+                if node.spec.role is Role.CLIENT:
+                    self._start_pool(node)
+                self._observing.back(node)
+        self.agents.revive()
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""

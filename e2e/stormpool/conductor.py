@@ -144,7 +144,7 @@ class Conductor:
             self._inject(number, None)
 
     def _inject(self, number: int, held: HeldCall | None) -> None:
-        planned, scene = self._plan.planned[number], Scene(self._cluster, self._reached, held)
+        planned, scene = self._plan.planned[number], Scene(self._cluster, held, self._reached)
         try:
             subject = planned.fault.inject(scene)
         except (StormpoolError, OSError, StopIteration) as error:

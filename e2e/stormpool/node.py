@@ -6,13 +6,14 @@ two protocols; nothing above may know which it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from stormpool.capability import Capability
 from stormpool.lab import Lab, NodeSpec
 from stormpool.ledger import Written
+from stormpool.links import Pair, Shape
 from stormpool.shell import Completed
 from stormpool.sockets import ShortPaths
 
@@ -50,6 +51,10 @@ class Node(Protocol):
     address: str  # its IPv4 address in the lab's own network
     disk: str  # a directory on the node that outlives its crash
 
+    @property
+    def up(self) -> bool:
+        """Whether it runs: it does not between a crash and the next boot, and can be asked nothing then."""
+
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout: float = 60.0, check: bool = True
     ) -> Completed:
@@ -71,6 +76,27 @@ class Node(Protocol):
         """Path on this host of a unix socket that leads to a TCP port on the node's loopback."""
 
 
+class Links(Protocol):
+    """The network between the nodes of a lab, and what is wrong with it.
+
+    Whoever asks for something says who he is, and undoes what he asked for; what others asked stands. None of
+    it comes between this host and a node.
+    """
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is wrong with it."""
+
+    def drop(self, pairs: Iterable[Pair], by: Hashable) -> None:
+        """Drop every packet from one node to another, without a word to either; nodes are named."""
+
+    def shape(self, node: str, shape: Shape, by: Hashable) -> None:
+        """Shape a node's link, both ways; the latest who asked has it."""
+
+    def restore(self, by: Hashable | None = None) -> None:
+        """Undo what was asked by somebody, or by everybody; nothing happens where nothing was."""
+
+
 class Nodes(Protocol):
     """The nodes of a lab that is up, and the way to end it."""
 
@@ -78,12 +104,25 @@ class Nodes(Protocol):
     door: str  # directory on every node that leads to `sockets` in this process: for unix sockets
     sockets: ShortPaths
     cloud: str  # directory that all nodes share
-    capabilities: frozenset[Capability]  # what can be done to them here
     has_cgroups: bool  # whether agents can make cgroups, which Nomad's exec driver needs
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to them here."""
+
+    @property
+    def links(self) -> Links:
+        """The network between them."""
 
     @property
     def nodes(self) -> Mapping[str, Node]:
         """Every node, by name."""
+
+    def crash(self, name: str) -> None:
+        """Cut a node's power: everything in it ends at once, unheard; its disk stays. Idempotent."""
+
+    def boot(self, name: str) -> None:
+        """Start a node that has crashed, on the same disk and address. Idempotent."""
 
     def down(self) -> None:
         """End every process and undo everything the lab made; idempotent."""

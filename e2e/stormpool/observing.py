@@ -21,7 +21,7 @@ class Observing:
     def __init__(self, python: str, recorder: Recorder) -> None:
         self._command = [python, "-I", "-S", str(OBSERVER)]  # it needs nothing but the interpreter
         self._recorder = recorder
-        self._watching: list[Stream] = []
+        self._watching: dict[str, Stream] = {}  # by node, while a workload runs
 
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now."""
@@ -30,11 +30,22 @@ class Observing:
 
     def watch(self, nodes: Iterable[Node]) -> None:
         """Write every change of the tasks that hold a volume into the history, until `stop`."""
-        self._watching += [self._watch(node) for node in nodes]
+        self._watching = {node.spec.name: self._watch(node) for node in nodes}
+
+    def lost(self, name: str) -> None:
+        """A node has crashed, and its observer with it: nothing runs there now."""
+        if name in self._watching:
+            self._watching[name].stop()
+            self._recorder.write(Observed(self._recorder.now(), name))
+
+    def back(self, node: Node) -> None:
+        """A node that had crashed is up again."""
+        if node.spec.name in self._watching:
+            self._watching[node.spec.name] = self._watch(node)
 
     def stop(self) -> None:
         """Return when all that was seen is told."""
-        for stream in self._watching:
+        for stream in self._watching.values():
             stream.stop()
         self._watching.clear()
 

@@ -32,7 +32,9 @@ def start(node: Node, size_mib: int, log: Path) -> Process:
     )
     vdev = f"{node.disk}/vdevs/{POOL}.img"
     if node.run(["test", "-e", vdev], check=False).code == 0:
-        node.run(["zpool", "import", "-f", "-d", f"{node.disk}/vdevs", POOL])
+        if POOL not in node.run(["zpool", "list", "-H", "-o", "name"]).stdout.split():
+            node.run(["zpool", "import", "-f", "-d", f"{node.disk}/vdevs", POOL])
+        node.run(["zfs", "mount", "-a"])  # the daemon brings cached pools back by itself, and mounts nothing
     else:
         node.run(["mkdir", "-p", f"{node.disk}/vdevs"])
         node.run(["truncate", f"--size={size_mib}M", vdev])

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
+from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import claims_of
 from stormpool.errors import MachineError, Misuse
 from stormpool.lab import Role
+from stormpool.nemesis import OnCall
 from stormpool.target import Aim, Target
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
     from stormpool.conductor import Reached
+    from stormpool.node import Links
     from stormpool.tap.collector import HeldCall
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scene:
-    """What a fault acts on."""
+    """What a fault acts on. Each injection has its own, and is known by it to whatever heals it."""
 
     cluster: Cluster
-    reached: Reached
     held: HeldCall | None = None
+    reached: Reached | None = None  # how far the calls of the run have come
 
     def call(self) -> HeldCall:
         """The call that set the fault off. Raises `Misuse` when none did."""
@@ -33,30 +40,99 @@ class Scene:
             )
         return self.held
 
+    @property
+    def links(self) -> Links:
+        """The network between the nodes."""
+        return self.cluster.links
+
+    def wait_for(self, point: OnCall, at_most: float) -> None:
+        """Return once a call has come to a point. Raises `MachineError` after so many seconds."""
+        if self.reached is None:
+            raise Misuse("no call is watched here", fix="plan it with nemesis.on(rpc(...), ...)")
+        self.reached.wait(point, at_most)
+
     def node(self, target: Target) -> str:
-        """The name of the node that is meant, now. Raises `MachineError` when there is none."""
-        match target.aim:
-            case Aim.NAMED:
-                return target.name
-            case Aim.LEADER:
-                return self._leader()
-            case Aim.FOLLOWER:
-                leader = self._leader()
-                return next(name for name in self.cluster.lab.names(Role.SERVER) if name != leader)
-            case Aim.HOLDER:
-                return self._holder(target.name)
-            case Aim.SERVING:
-                return self.call().call.node
+        """The name of the one node that is meant, now.
+
+        Raises `MachineError` when there is none, `Misuse` when the target names several.
+        """
+        names = self.nodes(target)
+        if len(names) != 1:
+            raise Misuse(
+                f"{target} is {len(names)} nodes ({', '.join(names)}), and this fault hits one",
+                fix="aim at one: leader, follower, holder, serving, controller, one, or a node by name",
+            )
+        return names[0]
+
+    def nodes(self, target: Target) -> tuple[str, ...]:
+        """The names of the nodes that are meant, now. Raises `MachineError` when there is none."""
+        if target.aim in (Aim.ONE, Aim.MINORITY, Aim.MAJORITY, Aim.ALL):
+            return self._some(target)
+        return (self._the_one(target),)
+
+    def others(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Every node of the lab but these."""
+        return tuple(name for name in self.cluster.nodes if name not in names)
+
+    def _the_one(self, target: Target) -> str:
+        find: dict[Aim, Callable[[], str]] = {
+            Aim.NAMED: lambda: self._named(target.name),
+            Aim.LEADER: self._leader,
+            Aim.FOLLOWER: self._follower,
+            Aim.HOLDER: lambda: self._holder(target.name),
+            Aim.SERVING: lambda: self.call().call.node,
+            Aim.CONTROLLER: lambda: self._controller(target.name, target.nth),
+        }
+        return find[target.aim]()
+
+    def _named(self, name: str) -> str:
+        if name not in self.cluster.nodes:
+            raise Misuse(f"no node is named {name!r}", fix="name one of: " + ", ".join(self.cluster.nodes))
+        return name
+
+    def _some(self, target: Target) -> tuple[str, ...]:
+        """Some nodes of a role. One shuffle a seed: minority and majority complete each other."""
+        names = [spec.name for spec in self.cluster.lab.nodes() if target.role in (None, spec.role)]
+        if target.aim is not Aim.ALL:
+            Random(f"{self.cluster.seed} {target.role}").shuffle(names)
+        few = (len(names) - 1) // 2
+        chosen = {
+            Aim.ONE: names[:1],
+            Aim.MINORITY: names[:few],
+            Aim.MAJORITY: names[few:],
+            Aim.ALL: names,
+        }[target.aim]
+        if not chosen:
+            raise Misuse(f"{target} of {len(names)} nodes is none", fix="run a larger lab")
+        return tuple(sorted(chosen))
 
     def _leader(self) -> str:
-        address = str(self.cluster.ask("status/leader")).partition(":")[0]
-        for name, node in self.cluster.nodes.items():
-            if node.address == address:
-                return name
+        """The server that most servers hold for the leader: one that is cut off may not know better."""
+        views = Counter[str]()
+        for name in self.cluster.lab.names(Role.SERVER):
+            with contextlib.suppress(Unreachable, ApiError):
+                views[str(self.cluster.api(name).get("status/leader", stale="")).partition(":")[0]] += 1
+        for address, _ in views.most_common():
+            for name, node in self.cluster.nodes.items():
+                if node.address == address:
+                    return name
         raise MachineError("no server leads")
+
+    def _follower(self) -> str:
+        leader = self._leader()
+        followers = [name for name in self.cluster.lab.names(Role.SERVER) if name != leader]
+        if not followers:
+            raise MachineError("the only server leads")
+        return followers[0]
 
     def _holder(self, volume: str) -> str:
         claims = claims_of(self.cluster.ask(f"volume/csi/{volume}"))
         if not claims:
             raise MachineError(f"nobody holds volume {volume}")
         return str(self.cluster.ask(f"allocation/{claims[0]}")["NodeName"])
+
+    def _controller(self, plugin: str, nth: int) -> str:
+        clients = sorted(self.cluster.ask(f"plugin/csi/{plugin}")["Controllers"] or {})
+        if not 0 < nth <= len(clients):
+            raise MachineError(f"plugin {plugin} has {len(clients)} controllers, no number {nth}")
+        return str(self.cluster.ask(f"node/{clients[nth - 1]}")["Name"])

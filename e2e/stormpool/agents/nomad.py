@@ -145,8 +145,12 @@ class Agents:
         self.agents[name].wait(KILLED_WITHIN)
 
     def revive(self) -> None:
-        """Start every agent that does not run, and wait until each answers."""
-        ended = [name for name, process in self.agents.items() if not process.alive()]
+        """Start every agent that does not run, on nodes that are up, and wait until each answers."""
+        ended = [
+            name
+            for name, process in self.agents.items()
+            if not process.alive() and self._nodes.nodes[name].up
+        ]
         for name in ended:
             self.start_agent(self._nodes.nodes[name])
         for name in ended:
@@ -174,12 +178,24 @@ class Agents:
             ignoring=(ApiError, Unreachable),
         )
 
+    def wait_agreed(self) -> None:
+        """Wait until all servers that run hold one for the leader. Raises `TimedOut`."""
+        running = [node.spec.name for node in self._of_role(Role.SERVER) if node.up]
+        wait_until(
+            "the servers agree on a leader",
+            lambda: {self.api(name).get("status/leader", stale="") for name in running},
+            lambda leaders: len(leaders) == 1 and "" not in leaders,
+            timeout=READY_TIMEOUT,
+            every=0.1,
+            ignoring=(ApiError, Unreachable),
+        )
+
     def _of_role(self, role: Role) -> list[Node]:
         return [self._nodes.nodes[name] for name in self.lab.names(role)]
 
     def _wait_answers(self, name: str, path: str = "status/leader") -> None:
         def answers() -> bool:
-            self.must_live()
+            self._must_live(name)
             self.api(name).get(path)
             return True
 
@@ -188,15 +204,21 @@ class Agents:
         )
 
     def _members(self) -> tuple[str, list[str]]:
-        self.must_live()
+        for name in self.agents:
+            self._must_live(name)
         api = self.api()
         return api.get("status/leader"), [node["Status"] for node in api.get("nodes")]
 
     def must_live(self) -> None:
+        """Raise when any agent has ended by itself."""
+        for name in self.agents:
+            self._must_live(name)
+
+    def _must_live(self, name: str) -> None:
         """Raise when an agent has ended by itself."""
-        for name, process in self.agents.items():
-            if not process.alive():
-                raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
+        process = self.agents[name]
+        if not process.alive():
+            raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
 
     def api(self, name: str = "") -> Api:
         """The API of one node's agent; of whichever server answers when left out."""

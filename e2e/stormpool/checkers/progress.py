@@ -26,7 +26,10 @@ def progress(history: History) -> Verdict:
     begun = [each for each in history.of(Operation) if each.t >= healed and each.name in ("attach", "detach")]
     witnesses = [
         Witness(
-            f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}", each.t, each.ended
+            f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}",
+            each.t,
+            each.ended,
+            [node for node in (each.node or where.get(each.alloc),) if node],
         )
         for each in begun
         if each.error

@@ -23,5 +23,5 @@ class WaitFor(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Wait. Raises `MachineError` when the point is not reached in time."""
-        scene.reached.wait(self.point, self.at_most)
+        scene.wait_for(self.point, self.at_most)
         return scene.call().call.id

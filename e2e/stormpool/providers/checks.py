@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
+from functools import cache
 
 from stormpool.providers import cgroups
 
@@ -40,12 +42,45 @@ def required() -> list[Check]:
 
 def optional() -> list[Check]:
     """What some scenarios need, and what is used instead."""
-    return [_cgroups()]
+    return [_cgroups(), firewall(), netem()]
+
+
+def path(name: str) -> str:
+    """Where a command is; its name when it is nowhere."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}") or name
+
+
+@cache
+def firewall() -> Check:
+    """Packets between nodes are dropped by nftables."""
+    argv = [*_unshare(), "--net", path("nft"), "add", "table", "inet", "stormpool"]
+    return Check("nftables", *_tried(argv), "apt-get install nftables; without, no partitions")
+
+
+@cache
+def netem() -> Check:
+    """Links are shaped by the kernel's netem, or by a relay."""
+    argv = [*_unshare(), "--net", path("tc"), "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+    mend = "modprobe sch_netem; without, packets on shaped links go through a process of the lab's own"
+    return Check("netem", *_tried(argv), mend)
+
+
+@cache
+def packets() -> Check:
+    """The relay of a shaped link reads and writes packets."""
+    code = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"
+    argv = [*_unshare(), "--net", sys.executable, "-I", "-S", "-c", code]
+    return Check("packet sockets", *_tried(argv), "a kernel with CONFIG_PACKET; without, no shaped links")
 
 
 def _command(name: str, package: str) -> Check:
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}")
-    return Check(name, found is not None, found or "not there", f"apt-get install {package}")
+    found = path(name)
+    well = found != name
+    return Check(name, well, found if well else "not there", f"apt-get install {package}")
+
+
+def _unshare() -> list[str]:
+    return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
 
 
 def _fuse() -> Check:
@@ -59,10 +94,9 @@ def _fuse() -> Check:
 
 
 def _namespaces() -> Check:
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     kinds = ["--mount", "--net", "--pid", "--fork", "--uts", "--mount-proc"]
     mend = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
-    return Check("namespaces", *_tried(["unshare", *user, *kinds, "true"]), mend)
+    return Check("namespaces", *_tried([*_unshare(), *kinds, "true"]), mend)
 
 
 def _tried(argv: list[str]) -> tuple[bool, str]:

@@ -9,14 +9,15 @@ from typing import Any
 CONSUMER_TASK = "writer"
 
 WROTE = re.compile(r"^wrote (\d+)$", re.MULTILINE)
-# Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by the
-# process that wrote: zfs-fuse 0.7.0 writes nothing for a descriptor that is only read, which `sync FILE` opens.
+# Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by
+# the process that wrote: zfs-fuse 0.7.0 does nothing for a descriptor that only reads, as `sync FILE` has.
 CONSUMER = """
 trap 'exit 0' INT TERM
 n=0
 while :; do
   n=$((n + 1))
-  echo "$NOMAD_ALLOC_ID $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null && echo "wrote $n"
+  echo "$NOMAD_ALLOC_ID $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
+    echo "wrote $n"
   usleep 100000
 done"""
 
