@@ -16,6 +16,7 @@ from stormpool import pools, settling, stubs
 from stormpool.agents.api import Api, ApiError
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
+from stormpool.companions import Companions
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, Unavailable
 from stormpool.history import Observed, Volume
@@ -60,6 +61,7 @@ class Cluster:
         self.logs = turn.directory.logs
         self.agents = Agents(lab, nodes, agent, self.logs)
         self.watch = Watch(lab, self.agents, self.logs, recorder)
+        self.companions = Companions(nodes.python)
         self._nodes = nodes
         self._agent = agent
         self._observing = Observing(nodes.python, recorder)
