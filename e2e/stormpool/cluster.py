@@ -155,7 +155,7 @@ class Cluster:
         plan = sum((each for each in acting if isinstance(each, Plan)), Plan())
         act = self._scripted(Act(workloads, plan, settle))
         self.acts.append(act)
-        self._must_offer(act.plan)
+        self._prepare(act.plan)
         self._observing.watch(self.clients())
         self._carry_out(act)
         self.recorder.phase("settle")
@@ -179,10 +179,12 @@ class Cluster:
         script, number = self.turn.script, len(self.acts)
         return script.acts[number] if script and number < len(script.acts) else act
 
-    def _must_offer(self, plan: Plan) -> None:
+    def _prepare(self, plan: Plan) -> None:
+        """Have all that the faults take. Raises `Unavailable` for one that this lab cannot have."""
         for planned in plan.planned:
             for need in sorted(planned.fault.needs - self._nodes.capabilities):
                 raise Unavailable(f"{type(planned.fault).__name__} needs a provider that can {need}")
+            planned.fault.prepare()
 
     def _carry_out(self, act: Act) -> None:
         """Run workloads while a plan of faults is carried out; when they are over, heal what it broke."""
