@@ -28,6 +28,7 @@ from stormpool.faults.pause_plugin import PausePlugin
 from stormpool.faults.purge_node import PurgeNode
 from stormpool.faults.reach_quota import ReachQuota
 from stormpool.faults.remount_read_only import RemountReadOnly
+from stormpool.faults.reorder_calls import reorder_calls
 from stormpool.faults.restart_agent import RestartAgent
 from stormpool.faults.restart_allocation import RestartAllocation
 from stormpool.faults.restart_plugin import RestartPlugin
@@ -76,4 +77,5 @@ __all__ = [
     "SuspendPools",
     "TransferLeadership",
     "WaitFor",
+    "reorder_calls",
 ]

@@ -30,20 +30,20 @@ ASKED = (
 class DeregisterVolume(Fault, frozen=True):
     """A volume is taken out of the servers' books, as by `nomad volume deregister`; its storage stays.
 
-    The servers refuse while it is claimed, and injecting it fails, unless it is with `force`. Healed by
-    registering it with what it had: that is kept in the run's directory meanwhile. Secrets are not; the API
-    does not tell them.
+    The servers refuse while an allocation claims it, and injecting it fails; with `force` only while one
+    lives. Healed by registering it with what it had: that is in the run's directory meanwhile, but for
+    secrets, which the API does not tell.
     """
 
     volume: str
     force: bool = False
 
     def inject(self, scene: Scene) -> str:
-        """Note what it has, and deregister it."""
+        """Deregister it, and keep what it had."""
         had = scene.cluster.ask(f"volume/csi/{self.volume}")
-        self._kept(scene).write_text(json.dumps({key: had[key] for key in ASKED if had.get(key) is not None}))
         force = {"force": "true"} if self.force else {}
         scene.cluster.api().delete(f"volume/csi/{self.volume}", **force)
+        self._kept(scene).write_text(json.dumps({key: had[key] for key in ASKED if had.get(key) is not None}))
         return self.volume
 
     def heal(self, scene: Scene) -> None:

@@ -13,7 +13,8 @@ COMPANION = "slow-pools"
 class SlowPools(Fault, frozen=True):
     """A node's ZFS daemon is stopped and continued in turns (SIGSTOP, SIGCONT): all its pools are slow.
 
-    `stopped` and `running` are the seconds of each turn. Healed by leaving it running.
+    `stopped` and `running` are the seconds of each turn: what falls into a stop waits for its end, what is
+    over before the next is as fast as ever. Healed by leaving it running.
     """
 
     target: Target
