@@ -3,13 +3,14 @@ could not be judged, 64 for misuse and 70 when the machine failed; `--json` prin
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import click
 import msgspec
 
-from stormpool import doctor, guarantees, hand, scenarios
+from stormpool import again, board, bundle, doctor, explore, explored, guarantees, hand, scenarios
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.judge import judge, told_of
@@ -30,6 +31,10 @@ def cli() -> None:
     \b
     stormpool doctor                     what this machine can run
     stormpool run SCENARIO --nomad 1.6.0 run a scenario and judge it
+    stormpool explore SCENARIO           try every fault at every call of it
+    stormpool replay RUN                 run it again, call by call
+    stormpool shrink RUN                 find the least that still breaks
+    stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
     stormpool up                         a lab to play with by hand
     """
@@ -86,6 +91,118 @@ def run(
     sys.exit(scenarios.exit_code(results))
 
 
+class Seconds(click.ParamType[float]):
+    """A span of time: 90s, 30m, 2h."""
+
+    name = "TIME"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Its seconds."""
+        match = re.fullmatch(r"([\d.]+)([smh]?)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no time: say 90s, 30m or 2h", param, ctx)
+        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+@cli.command(name="explore")
+@click.argument("scenario", required=False)
+@click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--fault", "names", multiple=True, help=f"Try this one; several for several. [{', '.join(explore.USUAL)}]"
+)
+@click.option("--pairs", is_flag=True, help="Go on to two faults at once.")
+@click.option("--budget", type=Seconds(), help="Begin no run after so long: 90s, 30m, 2h. [none]")
+@click.option(
+    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
+)
+@click.option("--keep", is_flag=True, help="Keep the runs in which all held as well.")
+@click.option(
+    "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with one that was begun."
+)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True)
+@JSON
+def explore_(
+    scenario: str | None,
+    nomad: str,
+    seed: int,
+    names: tuple[str, ...],
+    pairs: bool,
+    budget: float | None,
+    parallel: int,
+    keep: bool,
+    resume: Path | None,
+    out: Path,
+    provider: str,
+    as_json: bool,
+) -> None:
+    """Try every fault at every call of a scenario.
+
+    One fault-free run tells which calls there are; each fault before, during and after each of them is then a
+    run of its own, on labs that are used again as long as they are as good as new. A table at the end says
+    what held, what broke and what was not reached.
+    """
+    if resume is not None:
+        exploration = explore.Exploration.resume(resume)
+    elif scenario is None:
+        raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
+    else:
+        wanted = explore.Plan(scenario, nomad, provider, seed, names or explore.USUAL, pairs)
+        exploration = explore.Exploration.begin(out, wanted)
+    explored.run(exploration, explore.Wanted(parallel, budget, keep), as_json=as_json)
+    sys.exit(explored.exit_code(exploration))
+
+
+OUT = click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+PARALLEL = click.option(
+    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
+)
+YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings with it without asking.")
+
+
+@cli.command()
+@click.argument("run", type=click.Path(path_type=Path, exists=True), metavar="RUN|BUNDLE")
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
+@PARALLEL
+@OUT
+@YES
+@JSON
+def replay(run: Path, repeat: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
+    """Run a run again, each time on a new lab, and say how often it shows the same.
+
+    Faults happen at the calls at which they happened, not at the times. Ends with 0 when every run showed the
+    same, else with 2.
+    """
+    replayed = again.replay(run, repeat, again.How(parallel, out, yes, as_json))
+    click.echo(msgspec.json.encode(replayed).decode() if as_json else again.told_of(replayed))
+    sys.exit(0 if replayed.reproduced == replayed.runs else 2)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(path_type=Path, exists=True), metavar="RUN|BUNDLE")
+@click.option(
+    "--tries", type=click.IntRange(1), default=3, show_default=True, help="Runs of each smaller one."
+)
+@PARALLEL
+@OUT
+@YES
+@JSON
+def shrink(run: Path, tries: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
+    """Leave out faults, workload and nodes of a run for as long as it breaks the same."""
+    made = again.make_smaller(run, tries, again.How(parallel, out, yes, as_json))
+    click.echo(msgspec.json.encode(made).decode() if as_json else again.told_of_smaller(made))
+
+
+@cli.command(name="bundle")
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--to", type=click.Path(path_type=Path), help="The file to write. [RUN.stormpool.zip here]")
+def bundle_(run: Path, to: Path | None) -> None:
+    """Put a run into one file, with its scenario, to attach to a bug report."""
+    made = bundle.pack(RunDirectory.existing(run), to)
+    click.echo(f"{made} ({made.stat().st_size / 1e6:.1f} MB); again: stormpool replay {made}")
+
+
 @cli.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
@@ -133,7 +250,7 @@ def agents(as_json: bool) -> None:
 def build_(version: tuple[str, ...]) -> None:
     """Build agents ahead of their first run."""
     for wanted in version:
-        with scenarios.spinner(f"Nomad {wanted}") as told:
+        with board.spinner(f"Nomad {wanted}") as told:
             agent = build.resolve(wanted, told)
         click.echo(f"nomad {agent.version} {agent.path}")
 

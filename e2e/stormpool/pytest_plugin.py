@@ -99,12 +99,16 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
         out=options.out,
         provider=options.provider,
     )
-    with running(asked, _tell) as up:
-        yield up
-        up.failed = next(iter(INTERRUPTED), request.node.stash.get(FAILED, None))
-        if up.turn.directory.judged() is None and up.failed is None:
-            raise NotJudged(f"{asked.scenario} ended without judging any guarantee")
-    _attach(request, up.turn.directory)
+    progress = _Progress()
+    try:
+        with running(asked, progress.tell) as up:
+            yield up
+            up.failed = next(iter(INTERRUPTED), request.node.stash.get(FAILED, None))
+            if up.turn.directory.judged() is None and up.failed is None:
+                raise NotJudged(f"{asked.scenario} ended without judging any guarantee")
+    finally:
+        if progress.run is not None and progress.run.report.exists():
+            attach(request, progress.run)
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -133,28 +137,31 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def _attach(request: pytest.FixtureRequest, run: RunDirectory) -> None:
-    """Tell JUnit and Allure where the run is, and what was judged."""
+def attach(request: pytest.FixtureRequest, run: RunDirectory) -> None:
+    """Tell JUnit and Allure where a run is, and what was judged."""
+    from stormpool.report.result import result
+    from stormpool.reporter import files
+
     judged = run.judged()
-    properties = [("run", str(run.path))]
-    properties += [
-        (verdict.guarantee, str(verdict.outcome)) for verdict in (judged.verdicts if judged else [])
-    ]
-    request.node.user_properties.extend(properties)
-    if request.config.pluginmanager.has_plugin("allure_pytest") and request.config.getoption(
-        "allure_report_dir", None
-    ):
-        import allure
+    told = result(run.about(), run.read_history(), judged.verdicts if judged else [])
+    request.node.user_properties += [("run", str(run.path)), *told.parameters, *told.properties]
+    if request.config.pluginmanager.has_plugin("allure_listener"):
+        from stormpool import allure_results
 
-        allure.attach.file(  # type: ignore[no-untyped-call]
-            str(run.report), "report", allure.attachment_type.HTML
-        )
+        allure_results.tell(request.config, told, files(run))
 
 
-def _tell(run: RunDirectory | None, what: str) -> None:
-    """Progress, as a line of JSON, for a command line that listens."""
-    descriptor = os.environ.get(PROGRESS)
-    if descriptor is not None:
-        line = {"run": str(run.path) if run else None, "what": what}
-        with contextlib.suppress(OSError):  # who listened is gone; the run goes on
-            os.write(int(descriptor), json.dumps(line).encode() + b"\n")
+class _Progress:
+    """Tells a command line that listens of progress, as lines of JSON; and remembers which run it was."""
+
+    def __init__(self) -> None:
+        self.run: RunDirectory | None = None
+
+    def tell(self, run: RunDirectory | None, what: str) -> None:
+        """Tell of one step."""
+        self.run = run or self.run
+        descriptor = os.environ.get(PROGRESS)
+        if descriptor is not None:
+            line = {"run": str(run.path) if run else None, "what": what}
+            with contextlib.suppress(OSError):  # who listened is gone; the run goes on
+                os.write(int(descriptor), json.dumps(line).encode() + b"\n")

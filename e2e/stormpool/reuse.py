@@ -21,8 +21,6 @@ from stormpool.wait import wait_until
 
 CLEAN_WITHIN = 10.0  # seconds until a lab that was used must be clean; the agents' part of it takes under 1
 LOOK_EVERY = 0.05  # seconds between two looks
-# What plugins told of themselves as the lab came up, and agents go on to rely on.
-SELF_DESCRIPTIONS = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "NodeGetInfo"})
 
 
 class Spent(MachineError):
@@ -33,7 +31,7 @@ class Reuse:
     """One lab, turn after turn."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         cluster.hear_out()
         came_up = cluster.turn.directory.read_history()
         self._came_up_in = cluster.recorder.now()
@@ -43,7 +41,7 @@ class Reuse:
 
     def begin(self, turn: Turn) -> None:
         """From now on what happens belongs to another run."""
-        cluster = self._cluster
+        cluster = self.cluster
         self._read = {path.name: path.stat().st_size for path in cluster.logs.glob("*.log")}
         cluster.turn, cluster.acts, cluster.volumes, cluster.failed = turn, [], {}, None
         cluster.recorder.turn_to(turn.directory.history)
@@ -53,14 +51,14 @@ class Reuse:
 
     def end(self) -> None:
         """The run is over: it gets its part of the lab's logs."""
-        for path in self._cluster.logs.glob("*.log"):
+        for path in self.cluster.logs.glob("*.log"):
             with path.open("rb") as log:
                 log.seek(self._read.get(path.name, 0))
-                (self._cluster.turn.directory.logs / path.name).write_bytes(log.read())
+                (self.cluster.turn.directory.logs / path.name).write_bytes(log.read())
 
     def reset(self) -> None:
         """Make the lab as good as new. Raises `Spent` when that cannot be had."""
-        cluster = self._cluster
+        cluster = self.cluster
         try:
             self._empty_books()
             cluster.agents.must_live()
@@ -71,7 +69,7 @@ class Reuse:
 
     def _empty_books(self) -> None:
         """Take all but the plugins' own off the servers' books."""
-        cluster, api = self._cluster, self._cluster.api()
+        cluster, api = self.cluster, self.cluster.api()
         for stub in api.get("jobs"):
             if not stub["ID"].startswith("plugin-"):
                 api.delete(f"job/{stub['ID']}", purge="true")
@@ -84,7 +82,7 @@ class Reuse:
 
     def _left(self) -> list[str]:
         """What the servers still say that a new lab's would not."""
-        api = self._cluster.api()
+        api = self.cluster.api()
         api.put("system/gc")
         left = [f"volume {stub['ID']}" for stub in api.get("volumes", type="csi")]
         left += [
@@ -97,7 +95,7 @@ class Reuse:
             for node in api.get("nodes")
             if node["Status"] != "ready" or node["SchedulingEligibility"] != "eligible"
         ]
-        lab = self._cluster.lab
+        lab = self.cluster.lab
         return left + [f"plugin {each.id}" for each in lab.plugins if not csi.is_healthy(each, lab, api)]
 
     def _audit(self, name: str) -> None:
@@ -111,7 +109,7 @@ class Reuse:
         )
 
     def _differs(self, name: str) -> list[str]:
-        now, new = _shown(self._cluster.look(name)), self._new[name]
+        now, new = _shown(self.cluster.look(name)), self._new[name]
         return [f"+ {each}" for each in sorted(now - new)] + [f"- {each}" for each in sorted(new - now)]
 
 
@@ -128,7 +126,7 @@ def _shown(seen: Observed) -> set[str]:
 def _self_descriptions(history: History) -> list[Call | Reply]:
     """The calls in which plugins told of themselves, with their answers."""
     found: list[Call | Reply] = []
-    for rpc in history.rpcs(SELF_DESCRIPTIONS):
+    for rpc in history.rpcs(csi.SELF_DESCRIPTIONS):
         if isinstance(rpc.end, Reply):
             found += [rpc.call, rpc.end]
     return found

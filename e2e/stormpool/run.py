@@ -24,6 +24,7 @@ class About(msgspec.Struct):
     error_kind: str = ""  # misuse or machine
     timings: dict[str, float] = {}  # seconds of each phase
     operations: dict[str, str] = {}  # what the workload did, by name: how many times, and how many failed
+    began_wall: int = 0  # nanoseconds of the wall clock when the history's time began; 0: unknown
 
 
 class Judged(msgspec.Struct):

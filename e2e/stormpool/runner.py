@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from stormpool import capacity, stubs
+from stormpool import capacity, reporter, stubs
 from stormpool.agents import build
 from stormpool.cluster import Cluster, Turn
 from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
@@ -26,7 +26,7 @@ from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
 from stormpool.node import Nodes, Provider
 from stormpool.providers.netns import Netns
-from stormpool.report.page import page
+from stormpool.report.page import Judgement
 from stormpool.run import About
 from stormpool.script import Script, encode
 from stormpool.store import Recorder, RunDirectory
@@ -88,12 +88,13 @@ class Run:
 
     def __init__(self, asked: Asked, told: Told, recorder: Recorder | None) -> None:
         self.id = secrets.token_hex(4)
-        name = f"{_slug(asked.scenario)}-{_slug(asked.nomad)}-{self.id}"
+        name = f"{slug(asked.scenario)}-{slug(asked.nomad)}-{self.id}"
         self.directory = RunDirectory.create(asked.out, name)
-        self.about = _about(asked, self.id, str(self.directory.path))
-        self.directory.write_about(self.about)
         self.turn = Turn(self.directory, asked.seed, asked.script)
         self.recorder = recorder or Recorder(self.directory.history)
+        self.about = _about(asked, self.id, str(self.directory.path))
+        self.about.began_wall = self.recorder.zero_wall
+        self.directory.write_about(self.about)
         self.recorder.on_phase = self.tell
         self._told = told
 
@@ -209,13 +210,12 @@ def provider_named(name: str) -> Provider:
 def finish(directory: RunDirectory, about: About) -> None:
     """Write what the run came to: its timings, and the report."""
     history = directory.read_history()
-    judged = directory.judged()
-    verdicts = judged.verdicts if judged else []
+    verdicts = directory.read_verdicts()
     about.timings = timings(history)
     about.operations = operations(history)
     about.guarantees = [verdict.guarantee for verdict in verdicts]
     directory.write_about(about)
-    directory.report.write_text(page(about, history, verdicts))
+    reporter.write(directory, Judgement(about, history, verdicts))
 
 
 def timings(history: History) -> dict[str, float]:
@@ -236,7 +236,7 @@ def operations(history: History) -> dict[str, str]:
     return {name: f"{count}, {failed[name]} failed" for name, count in done.items()}
 
 
-def _slug(scenario: str) -> str:
+def slug(scenario: str) -> str:
     """A scenario's name as part of a directory's."""
     name = Path(scenario.partition("::")[0]).name.removesuffix(".py").removeprefix("test_")
     return re.sub(r"[^\w.-]+", "-", name)[:60] or "lab"

@@ -9,21 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
-from stormpool.errors import MachineError, Misuse
+from stormpool.board import Board
+from stormpool.errors import MachineError, Misuse, Unavailable
 from stormpool.judge import told_of
 from stormpool.pytest_plugin import LARGEST_SEED, PROGRESS
 from stormpool.store import RunDirectory
@@ -36,10 +30,8 @@ EXIT_CODES = {
     "machine": MachineError.exit_code,
     "unknown": 2,
     "valid": 0,
+    "skipped": Unavailable.exit_code,  # alone: what was never tried has not held
 }
-
-
-PLAIN_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -48,7 +40,7 @@ class Result(msgspec.Struct, frozen=True):
     scenario: str
     versions: dict[str, str]
     seed: int
-    outcome: str  # valid, invalid, unknown, misuse or machine
+    outcome: str  # valid, invalid, unknown, skipped, misuse or machine
     verdicts: list[Verdict]
     timings: dict[str, float]  # seconds of each phase
     run: str  # its directory
@@ -212,95 +204,5 @@ def _listen(reading: int, job: Job, board: Board, runs: dict[str, None]) -> None
             said = json.loads(line)
             if said["run"]:
                 runs[said["run"]] = None
-            board.told(job, said["what"])
-
-
-class Board:
-    """Live progress of several runs: a line each on a terminal, plain lines elsewhere."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
-        self._total = total
-        self._done = 0
-        self._going: dict[Job, Going] = {}
-        self._lock = threading.Lock()
-        self._live: Live | None = None
-
-    def __enter__(self) -> Board:
-        if self._console.is_terminal:
-            self._live = Live(
-                console=self._console,
-                get_renderable=self._draw,
-                refresh_per_second=8,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Off the terminal while something else is printed there."""
-        self.__exit__()
-        yield
-        self.__enter__()  # with a new Live: one that is started again draws over what was printed
-
-    def told(self, job: Job, what: str) -> None:
-        """A run has come to this."""
-        line = f"{Path(job.scenario).name}  nomad {job.nomad}  seed {job.seed}  {what}"
-        with self._lock:
-            self._going.setdefault(job, Going()).line = line
-        if not self._console.is_terminal:
-            self._console.print(line, highlight=False, markup=False)
-
-    def finished(self, job: Job) -> None:
-        """A run is over."""
-        with self._lock:
-            self._going.pop(job, None)
-            self._done += 1
-
-    def _draw(self) -> Table:
-        table = Table.grid()
-        with self._lock:
-            for going in self._going.values():
-                table.add_row(going.drawn())
-            table.add_row(f"{self._done} of {self._total} runs done")
-        return table
-
-
-class Going:
-    """A run that goes on, as a line of the board."""
-
-    def __init__(self) -> None:
-        self.line = ""
-        self._began = time.monotonic()
-        self._spinner = Spinner("dots")
-
-    def drawn(self) -> Spinner:
-        """The line as it is now."""
-        self._spinner.update(text=Text(f"{self.line}  {time.monotonic() - self._began:.0f} s"))
-        return self._spinner
-
-
-@contextmanager
-def spinner(what: str) -> Iterator[Callable[[str], None]]:
-    """Progress of one thing that takes a while."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(what) as status:
-            yield status.update
-        return
-    last = time.monotonic()
-
-    def tell(said: str) -> None:
-        nonlocal last
-        if time.monotonic() - last > PLAIN_EVERY:
-            last = time.monotonic()
-            console.print(said, highlight=False, markup=False)
-
-    yield tell
+            name = Path(job.scenario).name
+            board.told(job, f"{name}  nomad {job.nomad}  seed {job.seed}  {said['what']}")

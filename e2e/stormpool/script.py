@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Union
 
 import msgspec
+from msgspec import structs
 
 from stormpool.errors import Misuse
 from stormpool.faults.fault import Fault
@@ -34,6 +35,15 @@ class Script(msgspec.Struct, frozen=True):
         return sum(len(act.plan.planned) for act in self.acts)
 
 
+def at_home(script: Script, lab: Lab) -> Script:
+    """A script with the plugins of a lab described here: commands and paths of elsewhere are not ours."""
+    here = {plugin.id: plugin for plugin in lab.plugins}
+    plugins = [
+        structs.replace(here.get(each.id, each), controllers=each.controllers) for each in script.lab.plugins
+    ]
+    return structs.replace(script, lab=structs.replace(script.lab, plugins=plugins))
+
+
 def encode(script: Script) -> bytes:
     """A script as JSON."""
     return msgspec.json.format(msgspec.json.encode(script))
@@ -45,13 +55,17 @@ def decode(data: bytes, where: str = "the script") -> Script:
     Raises `Misuse` where it names what nobody knows.
     """
     try:
-        said = msgspec.json.decode(data, type=Script)
-        return Script(said.lab, tuple(_act(act) for act in said.acts))
+        return typed(msgspec.json.decode(data, type=Script))
     except msgspec.DecodeError as error:
         raise Misuse(
             f"{where} cannot be read: {error}",
             fix="replay it with the version of stormpool, and the scenario, that wrote it",
         ) from error
+
+
+def typed(said: Script) -> Script:
+    """A script with its faults and workloads as what they are, where they were read as plain JSON."""
+    return Script(said.lab, tuple(_act(act) for act in said.acts))
 
 
 def _act(said: Act) -> Act:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -49,6 +50,10 @@ class RunDirectory:
             )
         return directory
 
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path)
+
     def write_about(self, about: About) -> None:
         """Write what was asked for."""
         self._about.write_bytes(msgspec.json.format(msgspec.json.encode(about)))
@@ -59,6 +64,12 @@ class RunDirectory:
             return msgspec.json.decode(self._about.read_bytes(), type=About)
         except msgspec.DecodeError as error:
             raise Misuse(f"{self._about} cannot be read: {error}", fix="restore it from the run") from error
+
+    def read_script(self) -> bytes:
+        """Read what was done to its lab. Raises `Misuse` for a run that ended before that was known."""
+        if not self.script.exists():
+            raise Misuse(f"{self.path} has no script: it ended before its lab was up", fix="give another run")
+        return self.script.read_bytes()
 
     def write_verdicts(self, verdicts: list[Verdict]) -> Judged:
         """Write what was judged."""
@@ -71,6 +82,11 @@ class RunDirectory:
         if not self._judged.exists():
             return None
         return msgspec.json.decode(self._judged.read_bytes(), type=Judged)
+
+    def read_verdicts(self) -> list[Verdict]:
+        """Read what was judged; nothing when nothing was."""
+        judged = self.judged()
+        return judged.verdicts if judged else []
 
     def read_history(self) -> History:
         """Read what happened."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,11 @@ done
 class Workload(msgspec.Struct, frozen=True, tag=True):
     """Something to do with a cluster."""
 
+    @property
+    def steps(self) -> int:
+        """How much it does."""
+        return 1
+
     def smaller(self) -> Iterable[Workload]:
         """Workloads that do less of the same, for finding the least that still shows a breach."""
         return ()
@@ -47,12 +54,20 @@ class Workload(msgspec.Struct, frozen=True, tag=True):
 
 
 class AttachDetach(Workload, frozen=True):
-    """For every volume at once: run a task that writes to it, stop the task, wait until it is free; again."""
+    """For every volume at once: run a task that writes to it, stop the task, wait until it is free; again.
+
+    A task that fails is followed by another until one has run, or the time for it is over.
+    """
 
     volumes: tuple[str, ...]
     per_volume: int
-    timeout: float  # seconds that each attach and detach may take
+    timeout: float  # seconds that each attach and detach may take, and until a task must have run
     node: str = ""  # where the tasks must run; anywhere when empty
+
+    @property
+    def steps(self) -> int:
+        """Attachments, and as many detachments."""
+        return len(self.volumes) * self.per_volume
 
     def smaller(self) -> Iterable[AttachDetach]:
         """Half of the volumes, all but one, fewer turns."""
@@ -73,11 +88,21 @@ class AttachDetach(Workload, frozen=True):
     def _one(self, cluster: Cluster, volume: str, seed: int) -> None:
         chance = random.Random(f"{seed} {volume}")
         for turn in range(1, self.per_volume + 1):
+            self._once(cluster, volume, f"consumer-{volume}-{turn}", chance)
+
+    def _once(self, cluster: Cluster, volume: str, job: str, chance: random.Random) -> None:
+        """Have a task run on a volume, and stop it; one that fails is followed by another, for a time."""
+        ends = time.monotonic() + self.timeout
+        for number in itertools.count(1):
+            name = job if number == 1 else f"{job}-again{number - 1}"
             threading.Event().wait(chance.uniform(0, JITTER))
-            job = f"consumer-{volume}-{turn}"
-            attach(cluster, consumer(job, volume, cluster.task_driver, self.node), volume, self.timeout)
+            ran = attach(
+                cluster, consumer(name, volume, cluster.task_driver, self.node), volume, self.timeout
+            )
             threading.Event().wait(chance.uniform(0, JITTER))
-            detach(cluster, volume, job, self.timeout)
+            detach(cluster, volume, name, self.timeout)
+            if ran or time.monotonic() > ends:
+                return
 
 
 def attach_detach(
@@ -90,12 +115,12 @@ def attach_detach(
     return AttachDetach(tuple(volumes), per_volume, timeout, node)
 
 
-def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -> None:
-    """Start a task that writes to a volume, and wait until it runs or has failed."""
+def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -> bool:
+    """Start a task that writes to a volume, and wait until it runs or has failed; whether it runs."""
     began = cluster.recorder.now()
     alloc, error = None, ""
-    cluster.submit(job)
     try:
+        cluster.submit(job)
         seen = cluster.api().until(f"job/{job['ID']}/allocations", _placed, timeout=timeout, missing=[])
         alloc = alloc_of(max(seen, key=lambda stub: int(stub["CreateIndex"])))
         if alloc.status != "running":
@@ -105,6 +130,7 @@ def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -
     ended = cluster.recorder.now()
     where = (alloc.id, alloc.node) if alloc else ("", "")
     cluster.recorder.write(Operation(began, "attach", volume, ended, *where, error))
+    return not error
 
 
 def detach(cluster: Cluster, volume: str, job: str, timeout: float) -> None:

@@ -3,6 +3,7 @@ led."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,13 +14,16 @@ from stormpool.errors import TimedOut
 from stormpool.wait import wait_until
 
 PATIENCE = 20.0  # seconds until some server must have answered; an election takes 1 to 3
-NO_LEADER = "No cluster leader"  # nomad/structs/errors.go
+# What a server says that cannot reach a leader: another one may, or this one in a while. All that is asked
+# of servers here can be asked twice (nomad/structs/errors.go, helper/pool, hashicorp/raft's errors).
+NOT_LED = re.compile("No cluster leader|failed to get conn|leadership lost|not the leader|rpc error: EOF")
 
 
 class AnyServer(Api):
     """Asks the server that answered last, then the others; asks again while none has a leader."""
 
     def __init__(self, names: Sequence[str], api: Callable[[str], Api]) -> None:
+        self._node = "every server"
         self._names = list(names)
         self._api = api
 
@@ -47,7 +51,7 @@ class AnyServer(Api):
             except Unreachable as error:
                 failed.append(str(error))
             except ApiError as error:
-                if NO_LEADER not in error.said:
+                if not NOT_LED.search(error.said):
                     raise
                 failed.append(str(error))
             self._names = [*(other for other in self._names if other != name), name]  # asked last from now on

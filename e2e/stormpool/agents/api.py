@@ -87,7 +87,7 @@ class Api:
             if index == 0:
                 _pause(0.1)
 
-    def put(self, path: str, body: object = None, **query: str | int) -> Any:
+    def put(self, path: str, body: object = None, **query: str | int | list[str]) -> Any:
         """PUT a body to a path."""
         return self.call("PUT", path, body=body, query=query)
 
@@ -106,7 +106,7 @@ class Api:
         return json.loads(answer.content) if answer.content else None
 
     def _ask(self, method: str, path: str, body: object, query: dict[str, Any]) -> httpcore.Response:
-        url = f"http://nomad/v1/{path}" + (f"?{urlencode(query)}" if query else "")
+        url = f"http://nomad/v1/{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
         content = None if body is None else json.dumps(body).encode()
         try:
             answer = self._pool.request(

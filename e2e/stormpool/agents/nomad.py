@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from stormpool.node import Node, Nodes, Process
 from stormpool.programs import FIXTURES, cache_home
 from stormpool.wait import wait_until
 
-HTTP_PORT = 4646
+HTTP_PORT, RPC_PORT = 4646, 4647
+NOBODY = "127.0.0.1:1"  # where nothing listens
 CONFIG = "/run/nomad/agent.json"
 ENDED_WITHIN = 20.0  # seconds that an agent may take to end by itself; 0.1 to 6 as seen
 KILLED_WITHIN = 10.0  # seconds that a process may take to end after SIGKILL
@@ -57,7 +59,10 @@ def _server(lab: Lab, servers: list[str]) -> dict[str, Any]:
             "enabled": True,
             "bootstrap_expect": lab.servers,
             "raft_multiplier": 1,
-            "server_join": {"retry_join": servers, "retry_interval": "1s"},
+            "server_join": {
+                "retry_join": [server.partition(":")[0] for server in servers],
+                "retry_interval": "1s",
+            },
             # Seconds, not the default's half minute: a lost client is declared down within about 7 s.
             "min_heartbeat_ttl": "2s",
             "heartbeat_grace": "3s",
@@ -70,7 +75,7 @@ def _client(servers: list[str]) -> dict[str, Any]:
     return {
         "client": {
             "enabled": True,
-            "servers": [f"{address}:4647" for address in servers],
+            "servers": servers,
             "network_interface": "eth0",
             "cpu_total_compute": 8000,
             "chroot_env": CHROOT,
@@ -85,7 +90,8 @@ class Agents:
 
     def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, logs: Path) -> None:
         self.agents: dict[str, Process] = {}
-        self._lab = lab
+        self.version = agent.version
+        self.lab = lab
         self._nodes = nodes
         self._agent = agent
         self._logs = logs
@@ -106,12 +112,26 @@ class Agents:
         for node in self._of_role(Role.CLIENT):
             self.start_agent(node)
 
+    def servers(self) -> list[str]:
+        """The addresses of the servers, with the port that agents talk to."""
+        return [f"{server.address}:{RPC_PORT}" for server in self._of_role(Role.SERVER)]
+
+    def restart_alone(self, names: Iterable[str]) -> None:
+        """Kill some clients and start them with a server that refuses them; return when they answer."""
+        for name in names:
+            self.kill(name)
+            self._start(self._nodes.nodes[name], [NOBODY])
+        for name in names:
+            self._wait_answers(name, "agent/self")
+
     def start_agent(self, node: Node) -> None:
         """Start one node's agent."""
-        servers = [server.address for server in self._of_role(Role.SERVER)]
-        node.write(CONFIG, json.dumps(config(self._lab, node, servers), indent=2))
+        self._start(node, self.servers())
+
+    def _start(self, node: Node, servers: list[str]) -> None:
+        node.write(CONFIG, json.dumps(config(self.lab, node, servers), indent=2))
         if node.spec.role is Role.CLIENT and not self._nodes.has_cgroups:
-            driver = f"{self._lab.data_dir}/plugins/lab_driver"
+            driver = f"{self.lab.data_dir}/plugins/lab_driver"
             node.write(
                 driver,
                 LAB_DRIVER.format(python=self._nodes.python, fixtures=FIXTURES, cache=cache_home().parent),
@@ -166,19 +186,19 @@ class Agents:
         wait_until(
             "the servers have a leader and every client is ready",
             self._members,
-            lambda seen: seen[0] != "" and seen[1].count("ready") == self._lab.clients,
+            lambda seen: seen[0] != "" and seen[1].count("ready") == self.lab.clients,
             timeout=READY_TIMEOUT,
             every=0.1,
             ignoring=(ApiError, Unreachable),
         )
 
     def _of_role(self, role: Role) -> list[Node]:
-        return [self._nodes.nodes[name] for name in self._lab.names(role)]
+        return [self._nodes.nodes[name] for name in self.lab.names(role)]
 
-    def _wait_answers(self, name: str) -> None:
+    def _wait_answers(self, name: str, path: str = "status/leader") -> None:
         def answers() -> bool:
             self.must_live(name)
-            self.api(name).get("status/leader")
+            self.api(name).get(path)
             return True
 
         wait_until(
@@ -203,7 +223,7 @@ class Agents:
 
     def wait_known(self) -> None:
         """Wait until the servers know every client, and hold it for ready."""
-        wanted = dict.fromkeys(self._lab.names(Role.CLIENT), "ready")
+        wanted = dict.fromkeys(self.lab.names(Role.CLIENT), "ready")
         wait_until("every client is ready", self.known, lambda seen: seen == wanted, timeout=READY_TIMEOUT)
 
     def must_live(self, *names: str) -> None:

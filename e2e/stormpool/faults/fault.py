@@ -18,6 +18,10 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     needs: ClassVar[frozenset[Capability]] = frozenset()
     holds_its_call: ClassVar[bool] = False  # the call that set it off goes on only when it is healed
 
+    def __str__(self) -> str:
+        target = getattr(self, "target", "")
+        return f"{type(self).__name__}({target})" if target else type(self).__name__
+
     def awaits(self) -> tuple[OnCall, ...]:
         """The points of other calls it waits for."""
         return ()

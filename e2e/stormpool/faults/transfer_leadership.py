@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormpool.agents.api import ApiError
+from stormpool.agents.nomad import RPC_PORT
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -10,7 +11,6 @@ from stormpool.target import Target, follower, leader
 from stormpool.wait import wait_until
 
 FOLLOWER = follower()
-RPC_PORT = 4647
 WITHIN = 15.0  # seconds until the other leads; under 1 as seen
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from typing import Any
 
 from stormpool.agents.api import Api
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, TimedOut
+from stormpool.history import History
 from stormpool.lab import CsiPlugin, Lab
 from stormpool.node import Nodes
 from stormpool.programs import FIXTURES, cache_home
@@ -21,6 +23,9 @@ from stormpool.wait import wait_until
 
 HEALTHY_SLACK = 30.0  # seconds: a node update every 5 to 10 s, a fingerprint every 30
 PLUGIN_TASK = "plugin"
+TAKEN_IN = 50_000_000  # nanoseconds in which an agent must have taken in what it was answered
+# The calls in which a plugin tells of itself, and agents go on to rely on.
+SELF_DESCRIPTIONS = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "NodeGetInfo"})
 GIVE_UP_AFTER = 3  # restarts of a plugin's task that never was healthy
 NOT_YET: dict[str, Any] = {"Failed": False, "Restarts": 0, "Events": []}
 STARTED = 10**9  # nanoseconds in a second, the unit of durations in Nomad's JSON
@@ -70,9 +75,7 @@ def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
     """
 
     def look() -> tuple[bool, bool]:
-        states = [task for _, task in _tasks(plugin, agents)]
-        given_up = any(task["Failed"] or task["Restarts"] >= GIVE_UP_AFTER for task in states)
-        return is_healthy(plugin, lab, agents.api()), given_up
+        return is_healthy(plugin, lab, agents.api()), fails(plugin, agents)
 
     bound = HEALTHY_SLACK + 2 * plugin.health_timeout
     try:
@@ -81,6 +84,27 @@ def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
         seen = look()
     if not seen[0]:
         raise MachineError(f"plugin {plugin.id} never got ready:\n{_why_not(plugin, agents)}")
+
+
+def all_described(lab: Lab, history: History, since: int, now: int) -> bool:
+    """Whether each instance of each plugin has told an agent since then what it can do, a moment ago."""
+    rpcs = [rpc for rpc in history.rpcs(SELF_DESCRIPTIONS) if rpc.ok and rpc.call.t >= since]
+    if any(now - rpc.left < TAKEN_IN for rpc in rpcs):
+        return False
+    told = {(rpc.call.plugin, rpc.call.method, rpc.call.node) for rpc in rpcs}
+    counts = Counter((plugin, method) for plugin, method, _ in told)
+    return all(
+        counts[plugin.id, "ControllerGetCapabilities"] >= (plugin.controllers or lab.clients)
+        and counts[plugin.id, "NodeGetCapabilities"] >= lab.clients
+        and counts[plugin.id, "NodeGetInfo"] >= lab.clients
+        for plugin in lab.plugins
+    )
+
+
+def fails(plugin: CsiPlugin, agents: Agents) -> bool:
+    """Whether an instance of a plugin failed, or ended so often that it will never be healthy."""
+    states = [task for _, task in _tasks(plugin, agents)]
+    return any(task["Failed"] or task["Restarts"] >= GIVE_UP_AFTER for task in states)
 
 
 def is_healthy(plugin: CsiPlugin, lab: Lab, api: Api) -> bool:
@@ -98,7 +122,7 @@ def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
     group = {
         "Name": role,
         "Count": 1 if everywhere else plugin.controllers,
-        "Tasks": [_tap(plugin, lab, nodes), _task(plugin, role, lab, nodes)],
+        "Tasks": [_tap(plugin, lab, nodes), _tap_listens(lab), _task(plugin, role, lab, nodes)],
         "RestartPolicy": {"Attempts": 20, "Interval": 600 * STARTED, "Delay": STARTED, "Mode": "delay"},
         "Constraints": [] if everywhere else [{"Operand": "distinct_hosts", "RTarget": "true"}],
     }
@@ -132,6 +156,21 @@ def _tap(plugin: CsiPlugin, lab: Lab, nodes: Nodes) -> dict[str, Any]:
         "Lifecycle": {"Hook": "prestart", "Sidecar": True},
         "Config": {"command": nodes.python, "args": ["-m", "stormpool.tap.proxy", *flat]},
         "Resources": {"CPU": 50, "MemoryMB": 32},
+    }
+
+
+def _tap_listens(lab: Lab) -> dict[str, Any]:
+    """A task that is over when the tap listens: the plugin's own starts after it.
+
+    An agent that finds no socket as the plugin starts looks again 10 s later (nomad, plugins/csi/client.go).
+    """
+    wait = f"until [ -S {_sockets(lab)}/csi.sock ]; do sleep 0.02; done"
+    return {
+        "Name": "tap-listens",
+        "Driver": "raw_exec",
+        "Lifecycle": {"Hook": "prestart", "Sidecar": False},
+        "Config": {"command": "/bin/sh", "args": ["-c", wait]},
+        "Resources": {"CPU": 10, "MemoryMB": 10},
     }
 
 

@@ -2,121 +2,153 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from stormpool.history import NEVER, Fault, History, Leader, Observed, Phase, Rpc
+from stormpool.history import Fault, History, Leader, Operation, Phase
+from stormpool.report.calls import calls
+from stormpool.report.claims import claims
+from stormpool.report.faults import faults
+from stormpool.report.nodes import nodes
+from stormpool.report.span import RUN, VOLUMES, Span
 from stormpool.verdict import Outcome, Verdict
 
-# Calls that only ask: they would bury the ones that do.
-QUIET = ("Get", "Probe", "List", "Validate")
-FIRST = ("faults", "leader")  # lanes above those of the nodes
+ROWS = 8  # of spans in a lane at most, where they overlap
+LANES = ("faults", "leader", "status", "controller calls", "node calls", "tasks")  # their order in a group
+GROUPS = (RUN, VOLUMES)  # above those of the nodes
 
 
 @dataclass(frozen=True)
-class Span:
-    """Something that lasted."""
+class Lane:
+    """One line of the picture."""
 
-    lane: str
+    group: str
+    name: str
+    rows: int  # how many spans stand below each other
+
+
+@dataclass(frozen=True)
+class Breach:
+    """One witness of a broken guarantee, and where its calls are among the spans."""
+
+    guarantee: str
+    what: str
     start: int  # nanoseconds since the run began
     end: int
-    label: str
-    kind: str  # what it is, for its colour: a method, "task", "leader"
-    told: str  # the whole of it, for whoever points at it
-    marked: bool = False  # a witness
+    nodes: tuple[str, ...] = ()
+    spans: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """All there is to draw."""
+    """All there is to draw; spans in the order of their starts, the row of each beside it."""
 
-    lanes: list[str]
+    lanes: list[Lane]
     spans: list[Span]
+    rows: list[int]
     phases: list[tuple[int, str]]
     end: int
+    breaches: list[Breach] = field(default_factory=list)
+    moments: list[tuple[int, str]] = field(default_factory=list)  # when a fault was injected, and what it was
+
+    @property
+    def marked(self) -> frozenset[int]:
+        """The spans that are calls of a breach."""
+        return frozenset(number for breach in self.breaches for number in breach.spans)
 
 
-def timeline(history: History, verdicts: list[Verdict]) -> Timeline:
-    """Lay a history out: leader terms, then each node's controller calls, node calls and tasks."""
-    end = max((event.t for event in history.events), default=0)
-    marked = {rpc for verdict in verdicts for witness in verdict.witnesses for rpc in witness.rpcs}
+def timeline(history: History, verdicts: Iterable[Verdict]) -> Timeline:
+    """Lay a history out: what is the run's, the volumes' lives, then each node's."""
+    end = max(
+        [*(event.t for event in history.events[-1:]), *(event.ended for event in history.of(Operation))],
+        default=0,
+    )
     spans = [
         *_terms(history, end),
-        *_faults(history, end),
-        *_calls(history, end, marked),
-        *_tasks(history),
+        *faults(history, end),
+        *claims(history, end),
+        *calls(history, end),
+        *nodes(history, end),
     ]
-    phases = [(event.t, event.name) for event in history.of(Phase)]
-    lanes = sorted({span.lane for span in spans}, key=lambda lane: (lane not in FIRST, lane))
-    return Timeline(lanes, spans, phases, end)
+    spans.sort(key=lambda span: (span.start, span.end))
+    rows = in_rows(spans, ROWS)
+    return Timeline(
+        lanes=_lanes(spans, rows),
+        spans=spans,
+        rows=rows,
+        phases=[(event.t, event.name) for event in history.of(Phase)],
+        end=end,
+        breaches=breaches(verdicts, spans),
+        moments=[(event.t, event.name) for event in history.of(Fault) if event.step == "injected"],
+    )
 
 
-def first_witness(verdicts: list[Verdict]) -> tuple[int, int] | None:
-    """When the first breach was, if there was one."""
-    for verdict in verdicts:
-        if verdict.outcome is Outcome.INVALID and verdict.witnesses:
-            return verdict.witnesses[0].start, verdict.witnesses[0].end
-    return None
+def breaches(verdicts: Iterable[Verdict], spans: list[Span]) -> list[Breach]:
+    """Every witness, the first in time first."""
+    numbers: dict[str, list[int]] = {}
+    for number, span in enumerate(spans):
+        if span.id:
+            numbers.setdefault(span.id, []).append(number)
+    found = [
+        Breach(
+            verdict.guarantee,
+            witness.what,
+            witness.start,
+            witness.end,
+            tuple(witness.nodes),
+            tuple(number for rpc in witness.rpcs for number in numbers.get(rpc, ())),
+        )
+        for verdict in verdicts
+        if verdict.outcome is Outcome.INVALID
+        for witness in verdict.witnesses
+    ]
+    return sorted(found, key=lambda breach: (breach.start, breach.end))
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that puts client2 before client10."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _terms(history: History, end: int) -> list[Span]:
     elected = history.of(Leader)
     ends = [*(event.t for event in elected[1:]), end]
     return [
-        Span("leader", event.t, until, f"{event.node}, term {event.term}", "leader", f"{event.node} led")
+        Span(RUN, "leader", event.t, max(event.t, until), f"{event.node}, term {event.term}", "leader", told)
         for event, until in zip(elected, ends, strict=False)
+        if (told := f"{event.node} led, term {event.term}")
     ]
 
 
-def _faults(history: History, end: int) -> list[Span]:
-    """How long each fault lasted: from when it was injected until it was healed."""
-    events = history.of(Fault)
-    healed = {event.id: event.t for event in events if event.step == "healed"}
-    return [
-        Span(
-            "faults",
-            event.t,
-            healed.get(event.id, end),
-            f"{event.name} {event.subject}",
-            "fault",
-            f"{event.name}: {event.subject}" + (f", {event.phase} call {event.rpc}" if event.rpc else ""),
-        )
-        for event in events
-        if event.step == "injected"
-    ]
+def in_rows(spans: list[Span], most: int) -> list[int]:
+    """The row of its lane for each span, so that those at once stand below each other.
+
+    Spans come in the order of their starts; past `most` rows the last one takes all.
+    """
+    free: dict[tuple[str, str], list[int]] = {}
+    rows = []
+    for span in spans:
+        until = free.setdefault((span.group, span.lane), [])
+        row = next((number for number, end in enumerate(until) if end <= span.start), len(until))
+        if row == len(until) and row < most:
+            until.append(span.end)
+        row = min(row, most - 1)
+        until[row] = max(until[row], span.end)
+        rows.append(row)
+    return rows
 
 
-def _calls(history: History, end: int, marked: set[str]) -> list[Span]:
-    return [
-        _call(rpc, end, rpc.call.id in marked)
-        for rpc in history.rpcs()
-        if not any(word in rpc.call.method for word in QUIET)
-    ]
+def _lanes(spans: list[Span], rows: list[int]) -> list[Lane]:
+    deep: dict[tuple[str, str], int] = {}
+    for span, row in zip(spans, rows, strict=True):
+        key = (span.group, span.lane)
+        deep[key] = max(deep.get(key, 1), row + 1)
+    return [Lane(group, name, deep[group, name]) for group, name in sorted(deep, key=_place)]
 
 
-def _call(rpc: Rpc, end: int, marked: bool) -> Span:
-    call = rpc.call
-    code = getattr(rpc.end, "code", "no answer")
-    about = call.volume if not call.target else f"{call.volume} for {call.target}"
-    where = "controller" if call.method.startswith(("Controller", "Create", "Delete")) else "node"
-    stop = end if rpc.left == NEVER else rpc.left
-    told = f"{call.method} of {about} by {call.plugin} on {call.node}: {code}, {(stop - call.t) / 1e6:.1f} ms"
-    return Span(f"{call.node} {where} calls", call.t, stop, about, call.method, told, marked)
-
-
-def _tasks(history: History) -> list[Span]:
-    """When each task could write to which volume, as the observers saw it."""
-    spans = []
-    going: dict[tuple[str, str, str], int] = {}
-    for event in history.of(Observed):
-        if event.settled:
-            continue
-        now = {
-            (event.node, process.alloc, source) for process in event.processes for source in process.writes
-        }
-        for key in [key for key in going if key[0] == event.node and key not in now]:
-            node, alloc, source = key
-            told = f"allocation {alloc[:8]} could write to {source}"
-            spans.append(Span(f"{node} tasks", going.pop(key), event.since, source, "task", told))
-        for key in now:
-            going.setdefault(key, event.t)
-    return spans
+def _place(lane: tuple[str, str]) -> tuple[int, list[tuple[int, int, str]], int, list[tuple[int, int, str]]]:
+    group, name = lane
+    above = GROUPS.index(group) if group in GROUPS else len(GROUPS)
+    known = LANES.index(name) if name in LANES else len(LANES)
+    return above, natural(group), known, natural(name)

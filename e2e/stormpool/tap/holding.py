@@ -40,25 +40,25 @@ class Holding(Joined):
 
     def obey(self, order: dict[str, Any]) -> None:
         """Carry out what the harness says becomes of a call."""
-        stream, relay = int(order["stream"]), self._relay
+        stream, relay, at = int(order["stream"]), self._relay, time.monotonic_ns()
         with self._lock, contextlib.suppress(OSError):
             match order["do"]:
                 case "forward":
-                    self._carry_out(relay.forward(stream))
-                    self._step(SENT, stream)
+                    self._carry_out(relay.forward(stream), at)
+                    self._step(SENT, stream, time.monotonic_ns())
                 case "copy":
-                    self._carry_out(relay.copy(stream))
+                    self._carry_out(relay.copy(stream), at)
                 case "tell":
-                    self._carry_out(relay.tell(stream))
-                    self._step(TOLD, stream)
+                    self._carry_out(relay.tell(stream), at)
+                    self._step(TOLD, stream, time.monotonic_ns())
                 case "refuse":
                     code, message = int(order["code"]), str(order["message"])
-                    self._carry_out(relay.refuse(stream, code, message))
-                    self._step(ANSWERED, stream, code=code, message=message, by="tap")
-                    self._step(TOLD, stream)
+                    self._carry_out(relay.refuse(stream, code, message), at)
+                    self._step(ANSWERED, stream, at, code=code, message=message, by="tap")
+                    self._step(TOLD, stream, time.monotonic_ns())
                 case "reset":
-                    self._carry_out(relay.reset(stream))
-                    self._step(GIVEN_UP, stream, by="tap")
+                    self._carry_out(relay.reset(stream), at)
+                    self._step(GIVEN_UP, stream, at, by="tap")
                 case "cut":
                     self._end("tap")
 
@@ -71,30 +71,33 @@ class Holding(Joined):
     def _read(self, side: Side) -> None:
         with contextlib.suppress(OSError, NotHttp2):
             while data := self._ends[side].recv(CHUNK):
+                # Before it is sent on: what hears it must not be seen to act before it was there.
+                at = time.monotonic_ns()
                 with self._lock:
-                    self._carry_out(self._relay.feed(side, data))
+                    self._carry_out(self._relay.feed(side, data), at)
         self._end(side.name.lower())
 
-    def _carry_out(self, outputs: Iterable[Output]) -> None:
+    def _carry_out(self, outputs: Iterable[Output], at: int) -> None:
+        """Send what is to be sent, and tell of what was read at a time."""
         for output in outputs:
             match output:
                 case Send(to, data):
                     self._ends[to].sendall(data)
                 case Asked(stream, path, body, held):
-                    self._step(ASKED, stream, body, path=path, held=held)
+                    self._step(ASKED, stream, at, body, path=path, held=held)
                     if not held:
-                        self._step(SENT, stream)
+                        self._step(SENT, stream, time.monotonic_ns())
                 case Answered(stream, code, message, body, held):
-                    self._step(ANSWERED, stream, body, code=code, message=message, held=held, by="plugin")
+                    self._step(ANSWERED, stream, at, body, code=code, message=message, held=held, by="plugin")
                     if not held:
-                        self._step(TOLD, stream)
+                        self._step(TOLD, stream, time.monotonic_ns())
                 case GivenUp(stream, side):
-                    self._step(GIVEN_UP, stream, by=side.name.lower())
+                    self._step(GIVEN_UP, stream, at, by=side.name.lower())
 
-    def _step(self, kind: int, stream: int, body: bytes = b"", **said: object) -> None:
+    def _step(self, kind: int, stream: int, at: int, body: bytes = b"", **said: object) -> None:
         line = json.dumps({"stream": stream, **said}).encode()
         number = next(self._report.number)
-        self._report.tell(number, self._number, kind, time.monotonic_ns(), line + b"\n" + body)
+        self._report.tell(number, self._number, kind, at, line + b"\n" + body)
 
     def _end(self, who: str) -> None:
         with self._lock:  # what is being carried out is told of before

@@ -1,0 +1,112 @@
+"""Every point at which a fault can hit a run: each call of a fault-free run, each phase of it, each fault.
+
+Points that would show the same are folded: calls are told apart by their method and by which one of that
+method it is in its volume's life, not by the volume, the node or the order among volumes; for workloads
+treat all their volumes alike, and where an allocation is placed is chance. The first call of each such kind
+stands for the others. And of the phases, only those are kept at which a fault does something else than at
+another one (`PHASES`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from stormpool.history import Call, History
+from stormpool.history import Phase as RunPhase
+from stormpool.nemesis import OnCall, Pattern, Phase, Plan, Planned
+
+# Where a fault about the call itself does something of its own. Elsewhere it would be one of these again: a
+# call refused, lost or copied after the plugin has it only differs in what its caller hears.
+EVERY = (Phase.BEFORE, Phase.DURING, Phase.AFTER)
+PHASES: Mapping[str, Sequence[Phase]] = {
+    "DuplicateCall": (Phase.BEFORE,),
+    "FailCall": (Phase.BEFORE, Phase.AFTER),
+    "LoseAnswer": (Phase.BEFORE, Phase.AFTER),
+    "DelayCall": (Phase.BEFORE, Phase.AFTER),
+    "HangCall": (Phase.BEFORE, Phase.AFTER),
+}
+ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
+
+
+class Breaking(msgspec.Struct, frozen=True):
+    """A fault to try at every point, and when it is healed."""
+
+    fault: Any
+    heal_after: float | None = None
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One place in a run, and what breaks there; or two."""
+
+    planned: tuple[Planned, ...]
+    stands_for: int = 1  # points of the run that would show the same
+
+    @property
+    def name(self) -> str:
+        """The point in words: unique among those of a run."""
+        return " + ".join(_told(each) for each in self.planned)
+
+    def added_to(self, plan: Plan) -> Plan:
+        """A plan with this happening as well."""
+        return plan + Plan(self.planned)
+
+
+def points(history: History, breaking: Sequence[Breaking]) -> list[Point]:
+    """The points of a fault-free run, in the order in which the run comes to them."""
+    found: dict[tuple[str, int], Pattern] = {}
+    alike: Counter[tuple[str, int]] = Counter()
+    lives: Counter[tuple[str, str]] = Counter()
+    for call in _calls(history):
+        lives[call.method, call.volume] += 1
+        kind = (call.method, lives[call.method, call.volume])
+        alike[kind] += 1
+        found.setdefault(kind, Pattern(call.method, call.volume))
+    return [
+        Point((Planned(OnCall(pattern, kind[1], phase), each.fault, each.heal_after),), alike[kind])
+        for kind, pattern in found.items()
+        for phase in EVERY
+        for each in breaking
+        if phase in PHASES.get(type(each.fault).__name__, EVERY)
+    ]
+
+
+def pairs(single: Sequence[Point], seed: int) -> list[Point]:
+    """Two points at once, each pair of different calls, in an order by the seed: there are many."""
+    found = [
+        Point((*first.planned, *second.planned))
+        for first, second in combinations(single, 2)
+        if first.planned[0].when != second.planned[0].when
+    ]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def methods(some: Iterable[Point]) -> list[str]:
+    """The methods that points are about, in their order."""
+    triggers = (each.planned[0].when for each in some)
+    return list(dict.fromkeys(when.pattern.method for when in triggers if isinstance(when, OnCall)))
+
+
+def _calls(history: History) -> list[Call]:
+    """The calls that change something, between the workload's begin and its end."""
+    phases = {event.name: event.t for event in history.of(RunPhase)}
+    begin, end = phases.get("workload", 0), phases.get("heal", 0)
+    return [
+        call
+        for call in history.of(Call)
+        if begin <= call.t < end and not any(word in call.method for word in ASKING)
+    ]
+
+
+def _told(planned: Planned) -> str:
+    when = planned.when
+    if not isinstance(when, OnCall):
+        return f"{planned.fault} at {when.seconds:g} s"
+    of = f" of {when.pattern.volume}" if when.pattern.volume else ""
+    return f"{planned.fault} {when.phase} {when.pattern.method}#{when.nth}{of}"

@@ -1,0 +1,123 @@
+"""A run as something to make again: what it broke, its script by protocol events instead of by the clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from stormpool import story
+from stormpool.errors import MachineError
+from stormpool.history import Call, Fault, History, Reply
+from stormpool.history import Phase as RunPhase
+from stormpool.nemesis import AtTime, OnCall, Pattern, Phase, Plan, Planned
+from stormpool.run import About
+from stormpool.script import Script, decode
+from stormpool.store import RunDirectory
+from stormpool.verdict import Outcome
+from stormpool.worker import Done, Order
+
+
+@dataclass(frozen=True)
+class Original:
+    """A run that is there, and is to be made again."""
+
+    directory: RunDirectory
+    about: About
+    script: Script  # its faults at the calls at which they happened
+    outcome: Outcome
+    broken: frozenset[str]  # guarantees
+
+    @classmethod
+    def read(cls, path: Path, scenario: str = "") -> Original:
+        """Read it from its directory; `scenario`: where that is now, if not where the run says.
+
+        Raises `Misuse` when it is no run, or one of a scenario that is not there.
+        """
+        directory = RunDirectory.existing(path)
+        about, judged = directory.about(), directory.judged()
+        about.scenario = scenario or about.scenario
+        story.load(about.scenario)  # its own faults and workloads are known from then on
+        script = decode(directory.read_script(), str(directory.script))
+        outcome = judged.outcome if judged else Outcome.UNKNOWN
+        return cls(directory, about, by_events(script, directory.read_history()), outcome, broken(directory))
+
+    @property
+    def worker_argv(self) -> list[str]:
+        """What a worker for it is started with, but for where its runs go."""
+        return [self.about.scenario, self.about.versions["nomad"], self.about.provider]
+
+    def order(self, script: Script | None = None, *, fresh: bool = False) -> Order:
+        """To make it again, or with another script."""
+        return Order(self.about.seed, script or self.script, fresh)
+
+    def shows_in(self, done: Done | MachineError) -> bool:
+        """Whether another run shows the same: one of the breaches, or that all held."""
+        if isinstance(done, MachineError):
+            return False
+        again = RunDirectory.existing(Path(done.run))
+        if self.broken:
+            return bool(self.broken & broken(again))
+        judged = again.judged()
+        return judged is not None and judged.outcome is self.outcome
+
+
+def broken(directory: RunDirectory) -> frozenset[str]:
+    """The guarantees a run broke."""
+    verdicts = directory.read_verdicts()
+    return frozenset(each.guarantee for each in verdicts if each.outcome is Outcome.INVALID)
+
+
+def by_events(script: Script, history: History) -> Script:
+    """A script whose faults happen at the calls they happened at, where they were planned by the clock.
+
+    A fault planned at a time is put at the last point of a call that the run came to before it was injected.
+    One that was injected before any call stays at its time.
+    """
+    if len(script.acts) != 1:  # faults of several acts cannot be told apart by their numbers
+        return script
+    (act,) = script.acts
+    injected = {event.id: event.t for event in history.of(Fault) if event.step == "injected"}
+    reached = _points_reached(history)
+    planned = tuple(
+        structs.replace(each, when=_last_before(injected[number], reached) or each.when)
+        if isinstance(each.when, AtTime) and number in injected
+        else each
+        for number, each in enumerate(act.plan.planned)
+    )
+    return structs.replace(script, acts=(structs.replace(act, plan=Plan(planned)),))
+
+
+def _points_reached(history: History) -> list[tuple[int, OnCall]]:
+    """When each point of each call was reached, in order, counted as triggers count: from the workload on."""
+    began = min((event.t for event in history.of(RunPhase) if event.name == "workload"), default=0)
+    seen: Counter[Pattern] = Counter()
+    found: list[tuple[int, OnCall]] = []
+    numbered: dict[str, OnCall] = {}
+    for call in history.of(Call):
+        if call.t < began or not call.volume:
+            continue
+        pattern = Pattern(call.method, call.volume)
+        seen[pattern] += 1
+        numbered[call.id] = OnCall(pattern, seen[pattern], Phase.AFTER)
+        found.append((call.t, OnCall(pattern, seen[pattern], Phase.BEFORE)))
+        if call.sent:
+            found.append((call.sent, OnCall(pattern, seen[pattern], Phase.DURING)))
+    found += [(reply.t, numbered[reply.id]) for reply in history.of(Reply) if reply.id in numbered]
+    return sorted(found, key=lambda each: each[0])
+
+
+def _last_before(t: int, reached: list[tuple[int, OnCall]]) -> OnCall | None:
+    return next((point for at, point in reversed(reached) if at <= t), None)
+
+
+def told(planned: Planned) -> str:
+    """A planned fault, in words."""
+    healed = f", healed {planned.heal_after:g} s later" if planned.heal_after is not None else ""
+    if isinstance(planned.when, AtTime):
+        return f"{planned.fault} {planned.when.seconds:g} s after the workload began{healed}"
+    pattern, when = planned.when.pattern, planned.when
+    about = " ".join(each for each in (pattern.volume, pattern.node, pattern.plugin) if each)
+    return f"{planned.fault} {when.phase} call {when.nth} of {pattern.method} {about}".rstrip() + healed

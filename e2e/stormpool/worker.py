@@ -1,0 +1,173 @@
+"""A process that runs one story again and again, on the same lab as long as that is as good as new.
+
+    python -m stormpool.worker SCENARIO NOMAD PROVIDER OUT
+
+Reads an `Order` a line from standard input; writes JSON lines to standard output: what a run has come to
+(`what`), and a `Done` at its end. It ends, with its lab, when standard input does.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from stormpool import story
+from stormpool.judge import GuaranteeBroken, NotJudged
+from stormpool.lab import Lab
+from stormpool.reuse import Reuse, Spent
+from stormpool.runner import Asked, ending_on_sigterm, keep_script, lab_up, written
+from stormpool.script import Script, at_home, typed
+from stormpool.store import RunDirectory
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A run to make."""
+
+    seed: int
+    script: Script | None = None  # what replaces the story's own lab and acts
+    fresh: bool = False  # on a lab that was never used
+
+
+class Done(msgspec.Struct, frozen=True):
+    """A run that was made."""
+
+    run: str  # its directory
+    seconds: float  # of the run alone, without lab's bring-up and reset
+    reset: float = -1.0  # seconds until its lab was as good as new; negative: it could not be
+    spent: str = ""  # why its lab cannot be used again
+
+
+class Bench:
+    """The lab that is up, and the story that is run on it."""
+
+    def __init__(self, asked: Asked, told: story.Story) -> None:
+        self._asked = asked
+        self._story = told
+        self._lab: Lab | None = None  # as which the lab stands
+        self._reuse: Reuse | None = None
+        self._standing = ExitStack()
+
+    def carry_out(self, order: Order) -> Done:
+        """Make one run, on the lab that is there where that will do."""
+        script = at_home(typed(order.script), self._story.lab) if order.script else None
+        lab = script.lab if script else self._story.lab
+        if order.fresh or self._reuse is None or self._lab != lab:
+            self.clear()
+            self._stand(lab)
+        began = time.monotonic()
+        directory, fit = self._run(order.seed, script)
+        took = time.monotonic() - began
+        spent = self._reset() if fit else "the run did not finish"
+        if spent:
+            self.clear()
+            return Done(str(directory.path), took, spent=spent)
+        return Done(str(directory.path), took, time.monotonic() - began - took)
+
+    def _reset(self) -> str:
+        """Make the lab as good as new; why that cannot be had, if so."""
+        try:
+            if self._reuse is not None:
+                self._reuse.reset()
+        except Spent as spent:
+            return str(spent)
+        return ""
+
+    def clear(self) -> None:
+        """End the lab."""
+        self._reuse = self._lab = None
+        self._standing.close()
+
+    def _stand(self, lab: Lab) -> None:
+        asked = self._for(f"lab of {Path(self._story.name).name}", 0, Script(lab), self._asked.out / "labs")
+        run = self._standing.enter_context(written(asked, _say))
+        cluster = self._standing.enter_context(lab_up(asked, run))
+        self._lab, self._reuse = lab, Reuse(cluster)
+
+    def _run(self, seed: int, script: Script | None) -> tuple[RunDirectory, bool]:
+        """Run the story; its directory, and whether it came to its end."""
+        assert self._reuse is not None
+        cluster = self._reuse.cluster
+        asked = self._for(self._story.name, seed, script, self._asked.out)
+        directory, fit = None, True
+        try:
+            with written(asked, _say, cluster.recorder) as run:
+                directory = run.directory
+                run.about.versions["nomad"] = cluster.agents.version
+                self._reuse.begin(run.turn)
+                run.about.began_wall = cluster.recorder.zero_wall
+                try:
+                    self._story.act(cluster)
+                finally:
+                    self._reuse.end()
+                    keep_script(cluster)
+        except (GuaranteeBroken, NotJudged):
+            pass
+        except Exception:  # the run says what it was
+            fit = False
+        assert directory is not None
+        return directory, fit
+
+    def _for(self, scenario: str, seed: int, script: Script | None, out: Path) -> Asked:
+        asked = self._asked
+        return Asked(self._story.lab, scenario, asked.nomad, seed, out, asked.provider, script)
+
+
+def _say(directory: RunDirectory | None, what: str) -> None:
+    _write({"run": str(directory.path) if directory else "", "what": what})
+
+
+def _write(said: object) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class Orders:
+    """What is to be done, read from standard input; when that ends in the middle of a run, the run ends."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._busy = threading.Event()
+        threading.Thread(target=self._read, name="orders", daemon=True).start()
+
+    def __iter__(self) -> Iterator[Order]:
+        while line := self._lines.get():
+            self._busy.set()
+            yield msgspec.json.decode(line, type=Order)
+            self._busy.clear()
+
+    def _read(self) -> None:
+        # Unbuffered: a thread that waits in a buffered read would not let the interpreter end.
+        with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as lines:
+            for line in lines:
+                self._lines.put(line)
+        self._lines.put(b"")
+        if self._busy.is_set():  # who gave the order is gone
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """Carry out orders until there are no more."""
+    scenario, nomad, provider, out = sys.argv[1:]
+    told = story.load(scenario)
+    bench = Bench(Asked(told.lab, told.name, nomad, out=Path(out), provider=provider), told)
+    with ending_on_sigterm():
+        try:
+            for order in Orders():
+                _write(bench.carry_out(order))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            bench.clear()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A run's script: written and read back, replayed by its calls, and made smaller."""
+
+import pytest
+
+from stormpool import faults, nemesis, script, shrink, target, workloads
+from stormpool.errors import Misuse
+from stormpool.history import Call, Event, Fault, History, Reply
+from stormpool.history import Phase as RunPhase
+from stormpool.lab import Lab
+from stormpool.nemesis import AtTime, Plan, rpc
+from stormpool.plugins import csi
+from stormpool.reproduction import by_events
+from stormpool.script import Act, Script
+
+PUBLISH = "ControllerPublishVolume"
+WORK = workloads.attach_detach(["vol1", "vol2", "vol3"], per_volume=2)
+
+
+def of(plan: Plan) -> Script:
+    """A script with a plan."""
+    return Script(Lab(servers=3, clients=3, plugins=[csi.zfs(controllers=3)]), (Act((WORK,), plan, 30.0),))
+
+
+PLAN = (
+    nemesis.on(
+        rpc(PUBLISH, volume="vol1").nth(2).answered, faults.KillAgent(target.holder("vol1")), heal_after=1.0
+    )
+    + nemesis.on(rpc(PUBLISH).before, faults.WaitFor(rpc("NodeStageVolume").nth(3).answered))
+    + nemesis.at(2.5, faults.FailCall(code=10, message="no"))
+)
+
+
+def test_a_script_is_read_back_as_it_was_written() -> None:
+    written = of(PLAN)
+    read = script.decode(script.encode(written))
+    assert (read.acts, read.lab.servers, read.faults) == (written.acts, 3, 3)
+    assert script.encode(read) == script.encode(written)
+
+
+def test_a_script_that_names_what_nobody_knows() -> None:
+    strange = script.encode(of(PLAN)).replace(b'"KillAgent"', b'"KillEveryone"')
+    with pytest.raises(Misuse, match="KillEveryone"):
+        script.decode(strange)
+
+
+def test_plugins_of_another_machine_are_run_as_they_are_described_here() -> None:
+    there = script.decode(script.encode(of(PLAN)).replace(b"python", b"/elsewhere/python"))
+    here = Lab(servers=1, clients=1, plugins=[csi.zfs()])
+    fit = script.at_home(there, here)
+    assert fit.lab.plugins[0].argv == here.plugins[0].argv
+    assert (fit.lab.plugins[0].controllers, fit.lab.clients) == (3, 3)
+
+
+def test_a_fault_at_a_time_is_replayed_at_the_call_before_it() -> None:
+    events: list[Event] = [
+        RunPhase(10, "workload"),
+        Call(5, "early", "zfs", "client1", PUBLISH, "vol1", sent=5),
+        Call(20, "one", "zfs", "client1", PUBLISH, "vol1", sent=21),
+        Reply(30, "one", told=31),
+        Fault(25, 0, "KillAgent", "injected"),
+        Fault(35, 1, "KillAgent", "injected"),
+        Fault(12, 2, "KillAgent", "injected"),
+    ]
+    kill = faults.KillAgent(target.leader())
+    plan = nemesis.at(0.1, kill) + nemesis.at(0.2, kill) + nemesis.at(0.01, kill) + nemesis.at(9.0, kill)
+    replayed = by_events(of(plan), History(events)).acts[0].plan.planned
+    first = rpc(PUBLISH, volume="vol1")
+    assert [each.when for each in replayed] == [first.during, first.answered, AtTime(0.01), AtTime(9.0)]
+
+
+def test_parts_are_left_out_big_ones_first_and_each_once() -> None:
+    gone = [gone for _, gone in shrink.parts("abcd")]
+    assert gone[0] == list("abcd")
+    assert gone[1:3] == [list("ab"), list("cd")]
+    assert gone[3:] == [["a"], ["b"], ["c"], ["d"]]
+    assert [sorted([*kept, *left]) for kept, left in shrink.parts("abc")] == [list("abc")] * len(
+        list(shrink.parts("abc"))
+    )
+
+
+def test_every_candidate_is_smaller() -> None:
+    whole = of(PLAN)
+    before = shrink.size(whole)
+    found = list(shrink.candidates(whole))
+    assert len(found) > 10
+    for each in found:
+        after = shrink.size(each.script)
+        assert after != before, each.without
+        assert all(after[name] <= before[name] for name in before), each.without
+        assert script.decode(script.encode(each.script)).acts == each.script.acts
+
+
+def test_shrinking_ends_with_one_of_everything() -> None:
+    left = of(PLAN)
+    while smaller := next(shrink.candidates(left), None):
+        left = smaller.script
+    assert shrink.size(left) == {"faults": 0, "steps": 1, "nodes": 2}
