@@ -169,18 +169,6 @@ def test_agents_that_detach_nothing(scene: Scene, cluster: Cluster, fault: Fault
     assert writes(cluster) == before
 
 
-def test_agents_that_detach_a_volume(tmp_path: Path) -> None:
-    lab = Lab(servers=1, clients=1, plugins=[csi.zfs()])
-    with running(Asked(lab=lab, scenario="old", nomad="1.3.1", out=tmp_path, seed=1)) as old:
-        old.create_volumes(1)
-        assert faults.DetachVolume("vol1", CLIENT1).inject(Scene(old, Reached())) == "vol1 from client1"
-        old.hear_out()
-        calls = old.turn.directory.read_history().rpcs()
-        assert [each.call.volume for each in calls if each.call.method == "ControllerUnpublishVolume"] == [
-            "vol1"
-        ]
-
-
 def test_garbage_that_is_collected(scene: Scene, cluster: Cluster) -> None:
     cluster.submit({**workloads.consumer("gone", "vol2", cluster.task_driver), "Datacenters": ["none"]})
     cluster.api().delete("job/gone")

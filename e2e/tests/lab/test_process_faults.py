@@ -175,20 +175,20 @@ def test_what_an_agent_keeps_beside_a_task_is_paused(
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [("client1", faults.KillLogmon("vol1")), ("client2", faults.KillLogmon(target=CLIENT2))],
+    ("name", "fault", "tasks"),
+    [("client1", faults.KillLogmon("vol1"), 1), ("client2", faults.KillLogmon(target=CLIENT2), 2)],
     ids=repr,
 )
-def test_logmons_that_are_killed(scene: Scene, cluster: Cluster, name: str, fault: Fault) -> None:
+def test_logmons_that_are_killed(scene: Scene, cluster: Cluster, name: str, fault: Fault, tasks: int) -> None:
     task = writer(cluster) if name == "client1" else of(cluster, name, task="plugin")
-    before = of(cluster, name, word="logmon", holds=task[0].alloc)
+    assert len(of(cluster, name, word="logmon", holds=task[0].alloc)) >= tasks
     fault.inject(scene)
     assert not of(cluster, name, word="logmon", holds=task[0].alloc)
     fault.heal(scene)
     wait_until(
-        "there are as many",
+        "each task has one",
         lambda: len(of(cluster, name, word="logmon", holds=task[0].alloc)),
-        lambda now: now == len(before),
+        lambda now: now == tasks,
         timeout=20,
     )
     started = agent(cluster, name)
