@@ -12,3 +12,4 @@ class Capability(StrEnum):
     LINK = "delay, lose, copy, reorder and slow down packets between nodes"
     CRASH = "cut a node's power and boot it again"
     CLOCK = "set one node's wall clock"
+    INJECT_IO = "fail or slow down one disk of a pool"  # OpenZFS with its kernel module has zinject

@@ -18,6 +18,7 @@ from stormpool.agents import registration
 from stormpool.agents.api import Api, ApiError
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
+from stormpool.companions import Companions
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, TimedOut, Unavailable
 from stormpool.history import Alloc, Observed, Volume
@@ -66,6 +67,7 @@ class Cluster:
         self.logs = turn.directory.logs
         self.agents = Agents(lab, nodes, agent, self.logs)
         self.watch = Watch(lab, self.agents, self.logs, recorder)
+        self.companions = Companions(nodes.python)
         self._nodes = nodes
         self._agent = agent
         self._observing = Observing(nodes.python, recorder)
@@ -159,7 +161,7 @@ class Cluster:
         plan = sum((each for each in acting if isinstance(each, Plan)), Plan())
         act = self._scripted(Act(workloads, plan, settle))
         self.acts.append(act)
-        self._must_offer(act.plan)
+        self._prepare(act.plan)
         self._observing.watch(self.clients())
         self._carry_out(act)
         self.recorder.phase("settle")
@@ -183,10 +185,12 @@ class Cluster:
         script, number = self.turn.script, len(self.acts)
         return script.acts[number] if script and number < len(script.acts) else act
 
-    def _must_offer(self, plan: Plan) -> None:
+    def _prepare(self, plan: Plan) -> None:
+        """Have all that the faults take. Raises `Unavailable` for one that this lab cannot have."""
         for planned in plan.planned:
             for need in sorted(planned.fault.needs - self._nodes.capabilities):
                 raise Unavailable(f"{type(planned.fault).__name__} needs a provider that can {need}")
+            planned.fault.prepare()
 
     def _carry_out(self, act: Act) -> None:
         """Run workloads while a plan of faults is carried out; when they are over, heal what it broke."""

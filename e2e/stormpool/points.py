@@ -9,10 +9,10 @@ another one (`PHASES`).
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import msgspec
@@ -83,7 +83,7 @@ def pairs(single: Sequence[Point], seed: int) -> list[Point]:
         for first, second in combinations(single, 2)
         if first.planned[0].when != second.planned[0].when
     ]
-    random.Random(seed).shuffle(found)
+    Random(seed).shuffle(found)
     return found
 
 

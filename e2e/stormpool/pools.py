@@ -14,36 +14,78 @@ from stormpool.wait import wait_until
 POOL = "tank"
 ARC_MIB = 16  # the cache of one daemon: a lab has many
 READY_TIMEOUT = 20.0  # seconds until the daemon answers; 0.1 on an idle machine
+DAEMON = "zfs-fuse"
+
+# The shell waits for the daemon: who waits for the shell is not stopped along with a daemon that is. And a
+# write past a limit on files' sizes fails, as on a broken disk, where it would end the daemon.
+START = """trap '' XFSZ
+"$@"
+exit $?"""
 
 
 def start(node: Node, size_mib: int, log: Path) -> Process:
-    """Start a node's daemon and make its pool, or bring back the one on its disk."""
+    """Start a node's daemon and make its pool, or bring back the one on its disk.
+
+    Returns the shell that waits for the daemon.
+    """
+    options = ["--no-daemon", "--no-kstat-mount", "--max-arc-size", str(ARC_MIB)]
     daemon = node.start(
-        f"zfs-fuse of {node.spec.name}",
-        ["zfs-fuse", "--no-daemon", "--no-kstat-mount", "--max-arc-size", str(ARC_MIB)],
-        env={},
-        log=log,
+        f"{DAEMON} of {node.spec.name}", ["sh", "-c", START, "sh", DAEMON, *options], env={}, log=log
     )
     wait_until(
-        f"zfs-fuse of {node.spec.name} answers",
+        f"{DAEMON} of {node.spec.name} answers",
         lambda: _answers(node, daemon, log),
         timeout=READY_TIMEOUT,
         every=0.02,
     )
-    vdev = f"{node.disk}/vdevs/{POOL}.img"
-    if node.run(["test", "-e", vdev], check=False).code == 0:
+    if node.run(["test", "-e", vdev(node)], check=False).code == 0:
         if POOL not in node.run(["zpool", "list", "-H", "-o", "name"]).stdout.split():
-            node.run(["zpool", "import", "-f", "-d", f"{node.disk}/vdevs", POOL])
+            node.run(["zpool", "import", "-f", "-d", _vdevs(node), POOL])
         node.run(["zfs", "mount", "-a"])  # the daemon brings cached pools back by itself, and mounts nothing
     else:
-        node.run(["mkdir", "-p", f"{node.disk}/vdevs"])
-        node.run(["truncate", f"--size={size_mib}M", vdev])
-        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev])
+        node.run(["mkdir", "-p", _vdevs(node)])
+        node.run(["truncate", f"--size={size_mib}M", vdev(node)])
+        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
     return daemon
+
+
+def vdev(node: Node, name: str = POOL) -> str:
+    """The file that a node's own pool is on, or another beside it."""
+    return f"{_vdevs(node)}/{name}.img"
+
+
+def daemon_of(node: Node) -> int:
+    """The pid of a node's daemon, as the node sees it. Raises `CommandFailed` when it does not run."""
+    return int(node.run(["pidof", "-s", DAEMON]).stdout)
+
+
+def imported(node: Node) -> list[str]:
+    """The pools a node has imported."""
+    return node.run(["zpool", "list", "-H", "-o", "name"]).stdout.split()
+
+
+def status(node: Node, pool: str) -> str:
+    """What `zpool status` says of a pool."""
+    return node.run(["zpool", "status", pool]).stdout
+
+
+def suspended(node: Node, pool: str) -> bool:
+    """Whether a pool waits for a disk that fails; zfs-fuse calls its state ONLINE then, OpenZFS SUSPENDED."""
+    said = status(node, pool)
+    return "faulted in response to IO failures" in said or "state: SUSPENDED" in said
+
+
+def limit_writes(node: Node, to: str) -> None:
+    """Have the daemon's writes past so many bytes of a file fail, or none when "unlimited"."""
+    node.run(["prlimit", f"--pid={daemon_of(node)}", f"--fsize={to}:"])  # the hard limit stays
+
+
+def _vdevs(node: Node) -> str:
+    return f"{node.disk}/vdevs"
 
 
 def _answers(node: Node, daemon: Process, log: Path) -> bool:
     if not daemon.alive():
         said = log.read_text(errors="replace").strip()
-        raise MachineError(f"zfs-fuse of {node.spec.name} ended with {daemon.code()}: {said[-400:]}")
+        raise MachineError(f"{DAEMON} of {node.spec.name} ended with {daemon.code()}: {said[-400:]}")
     return node.run(["zpool", "list", "-H"], check=False).code == 0

@@ -39,7 +39,7 @@ def test_a_bad_history_breaks_the_guarantee_it_is_kept_for(path: Path) -> None:
     for witness in verdict.witnesses:
         assert witness.what
         assert witness.start <= witness.end
-        assert witness.nodes
+    assert any(witness.nodes for witness in verdict.witnesses)  # what was never placed is nowhere
 
 
 def test_every_guarantee_has_a_bad_history() -> None:

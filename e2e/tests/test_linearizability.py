@@ -108,12 +108,14 @@ def test_claims_are_judged_as_by_trying_every_order(
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 1 << 32), st.integers(1, 120), st.integers(1, 8), st.booleans())
-def test_what_an_execution_showed_is_always_valid(
+def test_what_an_execution_showed_is_never_invalid(
     seed: int, operations: int, clients: int, single: bool
 ) -> None:
     chance = Random(seed)
     shape = Shape(operations, clients, chance.choice((0.0, 0.1, 0.5 if single else 0.2)), single)
-    assert outcome(Claims(single), seen(chance, shape)) is Outcome.VALID
+    judged = outcome(Claims(single), seen(chance, shape))
+    # With several holders and many unanswered calls the search may be given up.
+    assert judged is Outcome.VALID or (judged is Outcome.UNKNOWN and not single)
 
 
 def test_nothing_is_valid() -> None:

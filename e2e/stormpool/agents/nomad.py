@@ -20,6 +20,7 @@ from stormpool.wait import wait_until
 HTTP_PORT, RPC_PORT = 4646, 4647
 NOBODY = "127.0.0.1:1"  # where nothing listens
 CONFIG = "/run/nomad/agent.json"
+ENDED_WITHIN = 20.0  # seconds that an agent may take to end by itself; 0.1 to 6 as seen
 KILLED_WITHIN = 10.0  # seconds that a process may take to end after SIGKILL
 READY_TIMEOUT = 60.0  # seconds until a cluster has a leader and all its clients; about 2 s on an idle machine
 
@@ -97,6 +98,7 @@ class Agents:
         self._apis: dict[str, Api] = {}
         self._any_server = AnyServer(lab.names(Role.SERVER), self.api)
         self._paused: set[str] = set()
+        self._others: dict[str, Agent] = {}  # nodes that run another program than the lab's
 
     def start(self) -> None:
         """Start every agent; clients once the servers answer.
@@ -135,7 +137,8 @@ class Agents:
                 LAB_DRIVER.format(python=self._nodes.python, fixtures=FIXTURES, cache=cache_home().parent),
             )
             node.run(["chmod", "+x", driver])
-        argv = [str(self._agent.path), "agent", f"-config={CONFIG}"]
+        program = self._others.get(node.spec.name, self._agent)
+        argv = [str(program.path), "agent", f"-config={CONFIG}"]
         log = self._logs / f"{node.spec.name}.log"
         self.agents[node.spec.name] = node.start(f"agent of {node.spec.name}", argv, env={}, log=log)
 
@@ -143,6 +146,21 @@ class Agents:
         """SIGKILL one agent, and return when it is gone."""
         self.agents[name].signal(signal.SIGKILL)
         self.agents[name].wait(KILLED_WITHIN)
+
+    def restart(self, name: str, program: Agent | None = None) -> None:
+        """SIGTERM one agent and start it again once it has ended, or another program; it answers then."""
+        self.agents[name].signal(signal.SIGTERM)
+        self.agents[name].wait(ENDED_WITHIN)
+        if program is not None:
+            self._others[name] = program
+        self.start_agent(self._nodes.nodes[name])
+        self._wait_answers(name)
+
+    def change_back(self) -> None:
+        """Have every node run the lab's own program."""
+        for name in list(self._others):
+            self.restart(name, self._agent)
+            del self._others[name]
 
     def revive(self) -> None:
         """Start every agent that does not run, on nodes that are up, and wait until each answers."""
@@ -195,7 +213,7 @@ class Agents:
 
     def _wait_answers(self, name: str, path: str = "status/leader") -> None:
         def answers() -> bool:
-            self._must_live(name)
+            self.must_live(name)
             self.api(name).get(path)
             return True
 
@@ -205,20 +223,32 @@ class Agents:
 
     def _members(self) -> tuple[str, list[str]]:
         for name in self.agents:
-            self._must_live(name)
+            self.must_live(name)
         api = self.api()
         return api.get("status/leader"), [node["Status"] for node in api.get("nodes")]
 
-    def must_live(self) -> None:
-        """Raise when any agent has ended by itself."""
-        for name in self.agents:
-            self._must_live(name)
+    def id_of(self, name: str) -> str:
+        """The id the servers know a client by. Raises `MachineError` when they know none of that name."""
+        for seen in self.api().get("nodes"):
+            if seen["Name"] == name:
+                return str(seen["ID"])
+        raise MachineError(f"the servers know no node {name}")
 
-    def _must_live(self, name: str) -> None:
-        """Raise when an agent has ended by itself."""
-        process = self.agents[name]
-        if not process.alive():
-            raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
+    def known(self) -> dict[str, str]:
+        """The clients the servers know, each with its status."""
+        return {seen["Name"]: seen["Status"] for seen in self.api().get("nodes")}
+
+    def wait_known(self) -> None:
+        """Wait until the servers know every client, and hold it for ready."""
+        wanted = dict.fromkeys(self.lab.names(Role.CLIENT), "ready")
+        wait_until("every client is ready", self.known, lambda seen: seen == wanted, timeout=READY_TIMEOUT)
+
+    def must_live(self, *names: str) -> None:
+        """Raise when an agent, of these or of all, has ended by itself."""
+        for name in names or tuple(self.agents):
+            process = self.agents[name]
+            if not process.alive():
+                raise AgentEnded(name, process.code(), self._logs / f"{name}.log")
 
     def api(self, name: str = "") -> Api:
         """The API of one node's agent; of whichever server answers when left out."""

@@ -26,6 +26,9 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
         """The points of other calls it waits for."""
         return ()
 
+    def prepare(self) -> None:
+        """Have what it takes and takes long to have, such as a program to build: before anything happens."""
+
     @abstractmethod
     def inject(self, scene: Scene) -> str:
         """Break it; return what was hit: a node, a call."""

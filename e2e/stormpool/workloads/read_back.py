@@ -29,11 +29,13 @@ class ReadBack(Workload, frozen=True):
         tell_of_writes(cluster)
         for number, volume in enumerate(self.volumes, 1):
             job = f"reader-{volume}-{number}"
+            alloc = ""
             with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
-                self._read(cluster, volume, job)
-            detach(cluster, volume, job, "", self.timeout)
+                alloc = self._read(cluster, volume, job)
+            detach(cluster, volume, job, alloc, self.timeout)
 
-    def _read(self, cluster: Cluster, volume: str, job: str) -> None:
+    def _read(self, cluster: Cluster, volume: str, job: str) -> str:
+        """Have one volume read; the allocation that did."""
         reading = consumer(job, volume, cluster.task_driver, script=READER)
         cluster.submit({**reading, "Type": "batch"})
         path = f"job/{job}/allocations"
@@ -41,6 +43,7 @@ class ReadBack(Workload, frozen=True):
         *lines, last = cluster.task_output(alloc).splitlines() or [""]
         if last == "end":
             cluster.recorder.write(Contents(cluster.recorder.now(), volume, alloc.node, writes_in(lines)))
+        return alloc.id
 
 
 def read_back(volumes: Sequence[str], *, timeout: float = STEP_TIMEOUT) -> ReadBack:

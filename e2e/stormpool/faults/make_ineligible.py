@@ -1,0 +1,32 @@
+"""A node on which nothing is placed."""
+
+from __future__ import annotations
+
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.target import Target
+
+
+class MakeIneligible(Fault, frozen=True):
+    """The scheduler places nothing on a client any more; what runs there stays.
+
+    Healed by making every client eligible.
+    """
+
+    target: Target
+
+    def inject(self, scene: Scene) -> str:
+        """Make it so."""
+        name = scene.node(self.target)
+        _set(scene, scene.cluster.agents.id_of(name), "ineligible")
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Make every one eligible that is not."""
+        for seen in scene.cluster.ask("nodes"):
+            if seen["SchedulingEligibility"] != "eligible" and not seen["Drain"]:
+                _set(scene, seen["ID"], "eligible")
+
+
+def _set(scene: Scene, node: str, to: str) -> None:
+    scene.cluster.api().put(f"node/{node}/eligibility", {"NodeID": node, "Eligibility": to})

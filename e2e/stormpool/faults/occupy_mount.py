@@ -1,0 +1,38 @@
+"""A mount that is busy."""
+
+from __future__ import annotations
+
+from stormpool import stored
+from stormpool.errors import MachineError
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+
+
+class OccupyMount(Fault, frozen=True):
+    """A process of the harness keeps open every directory that a volume is mounted at, on its holder.
+
+    They cannot be unmounted (EBUSY), nor can the volume's pool be exported. What is mounted later is free.
+    Healed by ending the process.
+    """
+
+    volume: str
+
+    def inject(self, scene: Scene) -> str:
+        """Begin."""
+        dataset = stored.find(scene.cluster.clients(), self.volume)
+        name = dataset.node.spec.name
+        mounted = [
+            mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.dataset
+        ]
+        if not mounted:
+            raise MachineError(f"volume {self.volume} is not mounted on {name}")
+        scene.cluster.companions.occupy(dataset.node, self._companion(), sorted(mounted))
+        return f"{', '.join(sorted(mounted))} on {name}"
+
+    def heal(self, scene: Scene) -> None:
+        """End it."""
+        for node in scene.cluster.clients():
+            scene.cluster.companions.end(node, self._companion())
+
+    def _companion(self) -> str:
+        return f"occupy-{self.volume}"

@@ -1,0 +1,30 @@
+"""An executor that stops for a while."""
+
+from __future__ import annotations
+
+from stormpool.faults import task
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.target import Target, serving
+
+SERVING = serving()
+
+
+class PauseExecutor(Fault, frozen=True):
+    """SIGSTOP to the executor of the task that holds a volume; of the plugin on a node when none is named.
+
+    The task goes on, and its agent can neither ask after it nor end it. Healed by SIGCONT.
+    """
+
+    volume: str = ""
+    target: Target = SERVING
+
+    def inject(self, scene: Scene) -> str:
+        """Stop it."""
+        name, pids = task.executors(scene, self.volume, self.target)
+        scene.cluster.nodes[name].run(["kill", "-STOP", *map(str, pids)])
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Let all of them go on."""
+        task.let_go_on(scene, "executor")

@@ -1,0 +1,31 @@
+"""A logmon that stops for a while."""
+
+from __future__ import annotations
+
+from stormpool.faults import task
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.target import Target, serving
+
+SERVING = serving()
+
+
+class PauseLogmon(Fault, frozen=True):
+    """SIGSTOP to the logmons of the allocation that holds a volume; of the plugin on a node when none is
+    named.
+
+    A task that prints much waits. Healed by SIGCONT.
+    """
+
+    volume: str = ""
+    target: Target = SERVING
+
+    def inject(self, scene: Scene) -> str:
+        """Stop them."""
+        name, pids = task.logmons(scene, self.volume, self.target)
+        scene.cluster.nodes[name].run(["kill", "-STOP", *map(str, pids)])
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Let all of them go on."""
+        task.let_go_on(scene, "logmon")

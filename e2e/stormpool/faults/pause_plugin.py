@@ -1,0 +1,40 @@
+"""A plugin that stops for a while."""
+
+from __future__ import annotations
+
+from stormpool.errors import MachineError
+from stormpool.faults import task
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.target import Target, serving
+
+SERVING = serving()
+
+
+class PausePlugin(Fault, frozen=True):
+    """SIGSTOP to the plugin's task, on the node that serves the call or on another: calls to it wait.
+
+    Healed by SIGCONT.
+    """
+
+    target: Target = SERVING
+
+    def inject(self, scene: Scene) -> str:
+        """Stop it."""
+        name = scene.node(self.target)
+        if not _signal(scene, name, "STOP"):
+            raise MachineError(f"no plugin runs on {name}")
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Let every plugin go on."""
+        for node in scene.cluster.clients():
+            _signal(scene, node.spec.name, "CONT")
+
+
+def _signal(scene: Scene, name: str, word: str) -> list[int]:
+    """Signal the processes of the plugins on a node; returns them."""
+    pids = [seen.pid for seen in task.plugins(scene, name)]
+    if pids:
+        scene.cluster.nodes[name].run(["kill", f"-{word}", *map(str, pids)])
+    return pids

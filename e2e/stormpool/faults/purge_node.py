@@ -1,0 +1,31 @@
+"""A node that the servers forget."""
+
+from __future__ import annotations
+
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.target import Target
+
+
+class PurgeNode(Fault, frozen=True):
+    """The servers forget a client, as by `PUT /v1/node/:id/purge`, whatever runs on it.
+
+    A client that lives may register again by itself. Healed by restarting the agent of every client the
+    servers do not know, and waiting until they hold all of them for ready.
+    """
+
+    target: Target
+
+    def inject(self, scene: Scene) -> str:
+        """Purge it."""
+        name = scene.node(self.target)
+        scene.cluster.api().put(f"node/{scene.cluster.agents.id_of(name)}/purge")
+        return name
+
+    def heal(self, scene: Scene) -> None:
+        """Have it register."""
+        known = scene.cluster.agents.known()
+        for node in scene.cluster.clients():
+            if node.spec.name not in known:
+                scene.cluster.agents.restart(node.spec.name)
+        scene.cluster.agents.wait_known()

@@ -1,0 +1,27 @@
+"""A file system that is read-only for a while."""
+
+from __future__ import annotations
+
+from stormpool import stored
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+
+
+class RemountReadOnly(Fault, frozen=True):
+    """A volume's dataset is set read-only (`zfs set readonly=on`): opening a file to write fails with EROFS.
+
+    It is so at every place it is mounted at, in tasks too. Where zfs-fuse serves it, a file that was open for
+    writing goes on being written. Healed by setting it back, on whichever node it is then.
+    """
+
+    volume: str
+
+    def inject(self, scene: Scene) -> str:
+        """Set it read-only."""
+        dataset = stored.find(scene.cluster.clients(), self.volume)
+        dataset.change("readonly", "on")
+        return f"{dataset.dataset} of {dataset.node.spec.name}"
+
+    def heal(self, scene: Scene) -> None:
+        """Set it as it was."""
+        stored.find(scene.cluster.clients(), self.volume).restore("readonly")

@@ -1,0 +1,44 @@
+"""Pools that are suspended: their disk refuses to be written to."""
+
+from __future__ import annotations
+
+from stormpool import pools, stored
+from stormpool.faults.fault import Fault
+from stormpool.scene import Scene
+from stormpool.wait import wait_until
+
+MARK = "stormpool:suspended"
+WITHIN = 20.0  # seconds from the first write that fails until the pool is suspended; under 1 as seen
+
+
+class SuspendPools(Fault, frozen=True):
+    """The ZFS daemon of the node that a volume is on may write to no file (RLIMIT_FSIZE): its vdevs fail.
+
+    The pool that the volume is in is suspended at once, any other of that node when it is next written to
+    (`failmode=wait`): what writes or waits for a write hangs, and is not lost. Reading goes on. Healed by
+    lifting the limit and `zpool clear` of every pool.
+    """
+
+    volume: str
+
+    def inject(self, scene: Scene) -> str:
+        """Fail the writes, and write."""
+        dataset = stored.find(scene.cluster.clients(), self.volume)
+        node, pool = dataset.node, dataset.pool.dataset
+        pools.limit_writes(node, "0")
+        # A change of a property is written at once, and comes back when the pool does.
+        node.run(["timeout", "--signal=KILL", "1", "zfs", "set", f"{MARK}=yes", pool], check=False)
+        wait_until(
+            f"pool {pool} of {node.spec.name} is suspended",
+            lambda: pools.suspended(node, pool),
+            timeout=WITHIN,
+        )
+        return f"{pool} of {node.spec.name}"
+
+    def heal(self, scene: Scene) -> None:
+        """Let writes succeed, and have those that wait done."""
+        for node in scene.cluster.clients():
+            pools.limit_writes(node, "unlimited")
+            for pool in pools.imported(node):
+                node.run(["zpool", "clear", pool])
+                stored.Stored(node, pool).forget(MARK)
