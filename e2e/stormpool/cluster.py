@@ -41,6 +41,7 @@ HURRY_TIMES = 3  # how often clients are started again before their own node upd
 TOLD_WITHIN = 1.0  # seconds in which a registration is known to all servers
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
+SINGLE_WRITER = "single-node-writer"
 VOLUME_BYTES = 64 << 20
 
 
@@ -127,8 +128,11 @@ class Cluster:
             ) from refused
         self.submit(job)
 
-    def create_volumes(self, count: int, *, plugin: str = "") -> list[str]:
-        """Make `count` volumes through the agents, one after another, and return their names."""
+    def create_volumes(self, count: int, *, plugin: str = "", access: str = SINGLE_WRITER) -> list[str]:
+        """Make `count` volumes through the agents, one after another, and return their names.
+
+        `access`: how they may be shared, in Nomad's words.
+        """
         chosen = next(each for each in self.lab.plugins if plugin in ("", each.id))
         made = []
         for number in range(len(self.volumes) + 1, len(self.volumes) + count + 1):
@@ -140,13 +144,11 @@ class Cluster:
                 "PluginID": chosen.id,
                 "RequestedCapacityMin": VOLUME_BYTES,
                 "RequestedCapacityMax": VOLUME_BYTES,
-                "RequestedCapabilities": [
-                    {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
-                ],
+                "RequestedCapabilities": [{"AccessMode": access, "AttachmentMode": "file-system"}],
                 "Parameters": dict(chosen.parameters),
             }
             self.api().put(f"volume/csi/{name}/create", {"Volumes": [asked]})
-            self.recorder.write(Volume(self.recorder.now(), name, chosen.id))
+            self.recorder.write(Volume(self.recorder.now(), name, chosen.id, access))
             self.volumes[name] = chosen.id
             made.append(name)
         return made
@@ -314,3 +316,4 @@ class Cluster:
         self._hurry_plugins()
         for plugin in self.lab.plugins:
             csi.wait_healthy(plugin, self.lab, self.agents)
+        self.agents.wait_ready()

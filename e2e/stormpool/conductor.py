@@ -58,7 +58,7 @@ class Conductor:
         self._plan = plan
         self._cluster = cluster
         self._collector = collector
-        self._counting = Counting(plan)
+        self._counting = Counting(plan, cluster.recorder.now())
         self._reached = Reached()
         self._lock = threading.Lock()
         self._over = threading.Event()

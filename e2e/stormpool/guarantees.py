@@ -5,6 +5,7 @@ from __future__ import annotations
 from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
+from stormpool.checkers.healthy_controllers import healthy_controllers
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
@@ -12,6 +13,7 @@ from stormpool.checkers.one_leader_a_term import one_leader_a_term
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
 from stormpool.checkers.progress import progress
 from stormpool.checkers.published_is_unpublished import published_is_unpublished
+from stormpool.checkers.recovered_task_is_the_same import recovered_task_is_the_same
 from stormpool.checkers.serialized_controller_calls import serialized_controller_calls
 from stormpool.errors import Misuse
 from stormpool.verdict import Guarantee
@@ -19,6 +21,7 @@ from stormpool.verdict import Guarantee
 ALL: tuple[Guarantee, ...] = (
     serialized_controller_calls,
     lowest_healthy_controller,
+    healthy_controllers,
     lifecycle_order,
     published_is_unpublished,
     claims_match_reality,
@@ -28,6 +31,7 @@ ALL: tuple[Guarantee, ...] = (
     progress,
     nothing_left_behind,
     one_leader_a_term,
+    recovered_task_is_the_same,
 )
 
 
@@ -44,6 +48,7 @@ __all__ = [
     "by_name",
     "claims_are_linearizable",
     "claims_match_reality",
+    "healthy_controllers",
     "lifecycle_order",
     "lowest_healthy_controller",
     "no_acknowledged_write_is_lost",
@@ -52,5 +57,6 @@ __all__ = [
     "one_writer_a_volume",
     "progress",
     "published_is_unpublished",
+    "recovered_task_is_the_same",
     "serialized_controller_calls",
 ]

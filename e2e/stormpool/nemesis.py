@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from stormpool.errors import Misuse
-from stormpool.history import Call
+from stormpool.history import SECOND, Call
 
 
 class Phase(StrEnum):
@@ -42,16 +42,20 @@ class Pattern(msgspec.Struct, frozen=True, omit_defaults=True):
         return call.method == self.method and all(asked in ("", has) for asked, has in wanted)
 
 
+EVERY = -1  # as the number of a call: each that matches
+
+
 class OnCall(msgspec.Struct, frozen=True, tag="on_call"):
-    """The n-th call that matches, at a phase."""
+    """The n-th call that matches, at a phase; or every one."""
 
     pattern: Pattern
     nth: int
     phase: Phase
+    within: float | None = None  # seconds after the workload began; a later call sets nothing off
 
     def __post_init__(self) -> None:
         """Refuse what never happens."""
-        if self.nth < 1:
+        if self.nth < 1 and self.nth != EVERY:
             raise Misuse(f"the {self.nth}th call", fix="calls are counted from 1")
 
 
@@ -69,25 +73,35 @@ class Matching(msgspec.Struct, frozen=True):
 
     pattern: Pattern
     count: int = 1
+    seconds: float | None = None
 
     def nth(self, count: int) -> Matching:
         """The n-th of them, counted from 1, over all instances of the plugin."""
-        return Matching(self.pattern, count)
+        return Matching(self.pattern, count, self.seconds)
+
+    def within(self, seconds: float) -> Matching:
+        """Those that come within so many seconds of the workload's begin."""
+        return Matching(self.pattern, self.count, seconds)
+
+    @property
+    def every(self) -> Matching:
+        """Each of them."""
+        return Matching(self.pattern, EVERY, self.seconds)
 
     @property
     def before(self) -> OnCall:
         """Its request was read, and the plugin has not got it."""
-        return OnCall(self.pattern, self.count, Phase.BEFORE)
+        return OnCall(self.pattern, self.count, Phase.BEFORE, self.seconds)
 
     @property
     def during(self) -> OnCall:
         """The plugin has it, and its answer is held until the fault is injected."""
-        return OnCall(self.pattern, self.count, Phase.DURING)
+        return OnCall(self.pattern, self.count, Phase.DURING, self.seconds)
 
     @property
     def answered(self) -> OnCall:
         """The plugin has answered, and the caller has not heard it."""
-        return OnCall(self.pattern, self.count, Phase.AFTER)
+        return OnCall(self.pattern, self.count, Phase.AFTER, self.seconds)
 
 
 def rpc(method: str, *, volume: str = "", node: str = "", plugin: str = "") -> Matching:
@@ -132,9 +146,13 @@ def at(seconds: float, fault: Any, *, heal_after: float | None = None) -> Plan:
 
 
 class Counting:
-    """Which points of a plan a call comes to: it is counted once, when its request is read."""
+    """Which points of a plan a call comes to: it is counted once, when its request is read.
 
-    def __init__(self, plan: Plan) -> None:
+    `began`: when the workload did, in the calls' own time.
+    """
+
+    def __init__(self, plan: Plan, began: int = 0) -> None:
+        self._began = began
         self._planned = plan.planned
         self._points = frozenset(plan.points())
         self._patterns = {point.pattern for point in self._points}
@@ -148,7 +166,9 @@ class Counting:
         mine = [
             point
             for point in self._points
-            if point.pattern.matches(call) and self._seen[point.pattern] == point.nth
+            if point.pattern.matches(call)
+            and point.nth in (self._seen[point.pattern], EVERY)
+            and (point.within is None or call.t - self._began <= point.within * SECOND)
         ]
         if mine:
             self._chosen[call.id] = mine

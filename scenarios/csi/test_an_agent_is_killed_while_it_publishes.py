@@ -1,8 +1,8 @@
 """An agent that is killed while a plugin publishes a volume takes the volume down in order once it is back.
 
-The agent on the node that holds the volume is killed when the plugin has the call and has not answered; it is
-started again a second later. Nomad 1.6.1 does not know then that the volume is staged: it has it detached
-under the mount, and leaves the mount and the pool on the node for good.
+The agent on the node that holds the volume is killed when the plugin has the call and has not answered; it
+is started again a second later. Nomad 1.6.1 does not know then that the volume is staged: it has it
+detached under the mount, and leaves the mount and the pool on the node for good.
 """
 
 from stormpool import faults, guarantees, nemesis, target, workloads

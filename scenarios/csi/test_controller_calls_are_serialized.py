@@ -1,8 +1,8 @@
 """The plugin's controller is asked for one destructive thing at a time, whatever the clients do.
 
-Six volumes are attached to tasks and detached again, all at once. A cloud that takes 0.3 s to attach a disk,
-and picks a free slot before it takes it, suffers from calls that overlap: two of them pick the same slot.
-Nomad 1.6.0 lets them overlap; 1.6.1 serializes them (pull request 17996).
+Six volumes are attached to tasks and detached again, all at once. A cloud that takes 0.3 s to attach a
+disk, and picks a free slot before it takes it, suffers from calls that overlap: two of them pick the same
+slot. Nomad 1.6.0 lets them overlap; 1.6.1 serializes them (pull request 17996).
 """
 
 from stormpool import guarantees, workloads

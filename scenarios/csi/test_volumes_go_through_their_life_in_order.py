@@ -1,8 +1,8 @@
 """A volume is attached before it is staged, and unstaged before it is detached, however busy the plugin is.
 
 With six volumes at once every detach waits its turn. Nomad 1.6.1 asks for each detach twice, once for the
-client and once for the volume watcher; the second may come to its turn when the volume is attached anew, to a
-task on the same node that is just being stopped: it is then detached while still mounted.
+client and once for the volume watcher; the second may come to its turn when the volume is attached anew, to
+a task on the same node that is just being stopped: it is then detached while still mounted.
 """
 
 from stormpool import guarantees, workloads

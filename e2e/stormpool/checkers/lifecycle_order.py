@@ -62,9 +62,9 @@ def lifecycle_order(history: History) -> Verdict:
     """A volume goes through its life on a node in order: attach, stage, publish, unpublish, unstage, detach.
 
     No call is made before the step it needs was answered with OK; nothing is unstaged while a task's target
-    still uses it, or detached while it is staged or being staged, unless its node was lost; one staging path
-    holds one volume; the context the plugin gave at create and attach arrives unaltered. What a failed or
-    unanswered call left behind is unsure, and breaks nothing.
+    uses it or is about to, or detached while it is staged or being staged, unless its node was lost; one
+    staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
+    failed or unanswered call left behind is unsure, and breaks nothing.
     """
     order = _Order(history)
     order.follow(history)
@@ -161,15 +161,22 @@ class _Order:
         """NodeUnpublishVolume needs nothing."""
 
     def unstage(self, step: _Step) -> None:
-        """NodeUnstageVolume needs every target of that staging path unpublished."""
+        """NodeUnstageVolume needs every target of that staging path unpublished, and none being published."""
         place, path = step.place, step.call.args.get(STAGING, "")
         used = [
-            target
+            f"still published at {target}"
             for target, (state, staging) in place.targets.items()
             if state is Is.DONE and staging in ("", path)
         ]
+        used += [
+            f"being published at {other.call.args.get(TARGET, '')}"
+            for other in self._open.values()
+            if other.place is place
+            and other.call.method == "NodePublishVolume"
+            and other.call.args.get(STAGING, "") == path
+        ]
         if used:
-            self._broken(step, f"it was still published at {', '.join(used)}")
+            self._broken(step, f"it was {', '.join(used)}")
         place.staged[path] = Is.MAYBE
 
     def detach(self, step: _Step) -> None:

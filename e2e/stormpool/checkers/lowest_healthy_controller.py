@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from stormpool.checkers.serialized_controller_calls import SERIALIZED, UNSERIALIZED
 from stormpool.history import SECOND, History, Member, PluginView, Rpc
@@ -44,23 +46,40 @@ def lowest_healthy_controller(history: History) -> Verdict:
     takes new work (eligibility, a drain) does not matter to it. Calls made while either was changing are not
     judged, for a server's view is up to 30 s old and the choice is made on a snapshot.
     """
-    client_ids, ready, healthy = _timelines(history)
     witnesses: list[Witness] = []
     judged = 0
-    for rpc in history.rpcs(SERIALIZED | UNSERIALIZED):
-        instances, nodes = healthy[rpc.call.plugin].steady(rpc.call.t), ready.steady(rpc.call.t)
-        mine = client_ids.get(rpc.call.node)
-        if instances is None or nodes is None or mine is None:
-            continue
+    for choice in choices(history):
         judged += 1
-        candidates = sorted(id for id, well in instances.items() if well and nodes.get(id))
-        if mine not in candidates[:1]:
-            witnesses.append(_witness(rpc, mine, candidates, client_ids))
+        if choice.mine not in choice.candidates[:1]:
+            witnesses.append(_witness(choice))
     return lowest_healthy_controller.found(
         judged,
         witnesses,
         nothing="no destructive controller call was made while the controllers' health was steady",
     )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A call, the instance it went to, and those it could have gone to, by client id."""
+
+    rpc: Rpc
+    mine: str
+    candidates: list[str]  # healthy, on nodes that are ready; lowest first
+    others: list[str]  # not healthy, or on nodes that are not ready
+    names: dict[str, str]  # node → client id
+
+
+def choices(history: History) -> Iterator[Choice]:
+    """The destructive controller calls made while what the servers held for true did not change."""
+    client_ids, ready, healthy = _timelines(history)
+    for rpc in history.rpcs(SERIALIZED | UNSERIALIZED):
+        instances, nodes = healthy[rpc.call.plugin].steady(rpc.call.t), ready.steady(rpc.call.t)
+        mine = client_ids.get(rpc.call.node)
+        if instances is None or nodes is None or mine is None:
+            continue
+        candidates = sorted(id for id, well in instances.items() if well and nodes.get(id))
+        yield Choice(rpc, mine, candidates, sorted(set(instances) - set(candidates)), client_ids)
 
 
 def _timelines(history: History) -> tuple[dict[str, str], _Timeline, dict[str, _Timeline]]:
@@ -78,10 +97,10 @@ def _timelines(history: History) -> tuple[dict[str, str], _Timeline, dict[str, _
     return client_ids, ready, healthy
 
 
-def _witness(rpc: Rpc, mine: str, candidates: list[str], client_ids: dict[str, str]) -> Witness:
-    call = rpc.call
-    lowest = candidates[0] if candidates else ""
-    name = next((node for node, id in client_ids.items() if id == lowest), "none")
+def _witness(choice: Choice) -> Witness:
+    rpc, call, mine = choice.rpc, choice.rpc.call, choice.mine
+    lowest = choice.candidates[0] if choice.candidates else ""
+    name = next((node for node, id in choice.names.items() if id == lowest), "none")
     instead = (
         f"while {name} ({lowest[:8]}) had the lowest healthy one" if lowest else "while none was healthy"
     )

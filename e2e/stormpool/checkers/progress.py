@@ -11,19 +11,24 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 # Calls about one volume on one node that fail in one second: nobody waits between them. An agent that backs
 # off makes one or two; one that spins made 250 (nomad 1.6.1, a detach that fails).
 SPINNING = 20
+WANTED = ("attach", "run", "detach")  # operations that ask something of the cluster
 
 
 @guarantee("progress")
 def progress(history: History) -> Verdict:
     """After the last fault is healed every job comes to what is wanted of it, and nothing spins.
 
-    An attachment or detachment that begins after it succeeds; all consumers are gone and all claims free
-    within the bound for settling; and never are more than 20 calls a second made about one volume on one node
-    that all fail.
+    What is begun after it succeeds: attachments, detachments, tasks that are to run; all consumers are gone
+    and all claims free within the bound for settling; and never are more than 20 calls a second made about
+    one volume on one node that all fail.
     """
     healed = max((event.t for event in history.of(Fault) if event.step in ("healed", "injected")), default=0)
     where = {each.alloc: each.node for each in history.of(Operation) if each.node}
-    begun = [each for each in history.of(Operation) if each.t >= healed and each.name in ("attach", "detach")]
+    begun = [
+        each
+        for each in history.of(Operation)
+        if each.t >= healed and each.name in ("attach", "run", "detach")
+    ]
     witnesses = [
         Witness(
             f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}",

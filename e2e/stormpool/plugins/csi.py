@@ -15,7 +15,7 @@ from stormpool.agents.api import Api
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import History
-from stormpool.lab import CsiPlugin, Lab
+from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.node import Nodes
 from stormpool.programs import FIXTURES, cache_home
 from stormpool.tap.collector import SOCKET
@@ -64,6 +64,11 @@ def zfs(
 
 def deploy(plugin: CsiPlugin, lab: Lab, nodes: Nodes, agents: Agents) -> None:
     """Register a plugin's jobs, without waiting for it."""
+    for name in lab.names(Role.CLIENT):
+        # Before 1.4 agents knew no StagePublishBaseDir, and named paths below this one, whatever it is.
+        link = ["ln", "-sfn", _base(plugin, "monolith" if plugin.controllers is None else "node", lab)]
+        nodes.nodes[name].run(["mkdir", "-p", "/local"])
+        nodes.nodes[name].run([*link, "/local/csi"])
     for role in ("monolith",) if plugin.controllers is None else ("controller", "node"):
         agents.api().put("jobs", {"Job": job(plugin, role, lab, nodes)})
 
@@ -136,6 +141,11 @@ def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
     }
 
 
+def _base(plugin: CsiPlugin, role: str, lab: Lab) -> str:
+    """Where an agent has a plugin's volumes mounted, as the agent itself sees it."""
+    return f"{lab.data_dir}/client/csi/{role}/{plugin.id}"
+
+
 def _sockets(lab: Lab) -> str:
     """The directory of an instance's sockets (nomad, `plugin_supervisor_hook.go`)."""
     return f"{lab.data_dir}/client/csi/plugins/${{NOMAD_ALLOC_ID}}"
@@ -193,7 +203,7 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
             "Type": role,
             "MountDir": "/csi",
             # raw_exec has no mounts: the plugin is told the paths as the agent sees them.
-            "StagePublishBaseDir": f"{lab.data_dir}/client/csi/{role}/{plugin.id}",
+            "StagePublishBaseDir": _base(plugin, role, lab),
             "HealthTimeout": int(plugin.health_timeout * STARTED),
         },
         "KillTimeout": 5 * STARTED,

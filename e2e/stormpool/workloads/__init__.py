@@ -1,19 +1,30 @@
 """What clients of a lab do, one kind a file: a frozen description with `act`."""
 
 from stormpool.workloads.attach_detach import AttachDetach, attach_detach
-from stormpool.workloads.consumer import CONSUMER_TASK, consumer
+from stormpool.workloads.consumer import CONSUMER_TASK, How, consumer
 from stormpool.workloads.contend import Contend, contend
+from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
+from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
+from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
 from stormpool.workloads.workload import Workload
 
 __all__ = [
     "CONSUMER_TASK",
+    "SHARED",
     "AttachDetach",
     "Contend",
+    "EndByItself",
+    "HandOver",
+    "Hold",
+    "How",
     "ReadBack",
     "Workload",
     "attach_detach",
     "consumer",
     "contend",
+    "end_by_itself",
+    "hand_over",
+    "hold",
     "read_back",
 ]

@@ -30,6 +30,7 @@ class AttachDetach(Workload, frozen=True):
     per_volume: int
     timeout: float  # seconds that each attach and detach may take, and until a task must have run
     node: str = ""  # where the tasks must run; anywhere when empty
+    after: float = 0.0  # seconds until it begins
 
     @property
     def steps(self) -> int:
@@ -47,6 +48,7 @@ class AttachDetach(Workload, frozen=True):
 
     def act(self, cluster: Cluster, seed: int) -> None:
         """Do it, a thread a volume."""
+        threading.Event().wait(self.after)
         with ThreadPoolExecutor(len(self.volumes), thread_name_prefix="workload") as pool:
             rounds = [pool.submit(self._one, cluster, volume, seed) for volume in self.volumes]
         for done in rounds:
@@ -72,10 +74,16 @@ class AttachDetach(Workload, frozen=True):
 
 
 def attach_detach(
-    volumes: Sequence[str], per_volume: int, *, timeout: float = STEP_TIMEOUT, node: str = ""
+    volumes: Sequence[str],
+    per_volume: int,
+    *,
+    timeout: float = STEP_TIMEOUT,
+    node: str = "",
+    after: float = 0.0,
 ) -> AttachDetach:
     """For every volume at once: attach it to a writing task and detach it, `per_volume` times.
 
     `timeout`: seconds that each step may take. `node`: where the tasks must run, anywhere when left out.
+    `after`: seconds until it begins.
     """
-    return AttachDetach(tuple(volumes), per_volume, timeout, node)
+    return AttachDetach(tuple(volumes), per_volume, timeout, node, after)

@@ -69,3 +69,14 @@ def _latest(stubs: list[dict[str, Any]]) -> Alloc | None:
 
 def _placed(stubs: list[dict[str, Any]]) -> bool:
     return any(stub["ClientStatus"] in ("running", "failed", "complete", "lost") for stub in stubs)
+
+
+def stop(cluster: Cluster, job: str, timeout: float) -> None:
+    """Stop a job and wait until the servers place nothing of it any more."""
+    evaluation = cluster.api().delete(f"job/{job}")["EvalID"]
+    if evaluation:  # there is none for a job that never was
+        cluster.api().until(f"evaluation/{evaluation}", _evaluated, timeout=timeout)
+
+
+def _evaluated(seen: dict[str, Any] | None) -> bool:
+    return seen is not None and seen["Status"] in ("complete", "failed", "canceled")

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 CONSUMER_TASK = "writer"
 
 WROTE = re.compile(r"^wrote (\d+)$", re.MULTILINE)
@@ -35,15 +37,36 @@ def writes_in(lines: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def consumer(job: str, volume: str, driver: str, node: str = "", *, script: str = CONSUMER) -> dict[str, Any]:
-    """The job of a task that writes to a volume, in the shape of Nomad's JSON API.
+SECOND = 10**9  # nanoseconds, the unit of durations in Nomad's JSON
+ONCE = {
+    "RestartPolicy": {"Attempts": 0, "Mode": "fail"},
+    "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
+}
+LASTING = {
+    "RestartPolicy": {"Attempts": 3, "Interval": 60 * SECOND, "Delay": SECOND, "Mode": "fail"},
+    "ReschedulePolicy": {"Unlimited": True, "Delay": 5 * SECOND, "DelayFunction": "constant"},
+    "Migrate": {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": SECOND // 2},
+}
 
-    It is never restarted and never placed anew: what happens to it is told, not mended.
-    """
+
+class How(msgspec.Struct, frozen=True):
+    """What a consumer does, and what becomes of it."""
+
+    script: str = CONSUMER
+    kind: str = "service"  # or batch
+    access: str = "single-node-writer"
+    lasting: bool = False  # restarted and placed anew when it fails or its node is lost; else it is not
+
+
+WRITES = How()
+
+
+def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRITES) -> dict[str, Any]:
+    """The job of a task that writes to a volume, in the shape of Nomad's JSON API."""
     task = {
         "Name": CONSUMER_TASK,
         "Driver": driver,
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", script]},
+        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", how.script]},
         "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
         "Resources": {"CPU": 50, "MemoryMB": 32},
         "KillTimeout": 2 * 10**9,
@@ -58,19 +81,18 @@ def consumer(job: str, volume: str, driver: str, node: str = "", *, script: str 
                 "Name": "data",
                 "Type": "csi",
                 "Source": volume,
-                "AccessMode": "single-node-writer",
+                "AccessMode": how.access,
                 "AttachmentMode": "file-system",
             }
         },
-        "RestartPolicy": {"Attempts": 0, "Mode": "fail"},
-        "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
+        **(LASTING if how.lasting else ONCE),
         "EphemeralDisk": {"SizeMB": 50},
     }
     here = {"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}
     return {
         "ID": job,
         "Name": job,
-        "Type": "service",
+        "Type": how.kind,
         "Datacenters": ["dc1"],
         "Constraints": [here] if node else [],
         "TaskGroups": [group],

@@ -17,7 +17,7 @@ from stormpool.agents.books import alloc_of, claims_of
 from stormpool.errors import TimedOut
 from stormpool.history import Alloc, Operation
 from stormpool.lab import Role
-from stormpool.workloads.attaching import attach
+from stormpool.workloads.attaching import attach, stop
 from stormpool.workloads.consumer import consumer
 from stormpool.workloads.workload import JITTER, STEP_TIMEOUT, Workload
 
@@ -164,17 +164,6 @@ def give_back(cluster: Cluster, volume: str, mine: Contender, timeout: float) ->
     ended = cluster.recorder.now()
     for alloc in allocs:
         cluster.recorder.write(Operation(began, "detach", volume, ended, alloc, error=error))
-
-
-def stop(cluster: Cluster, job: str, timeout: float) -> None:
-    """Stop a job and wait until the servers place nothing of it any more."""
-    evaluation = cluster.api().delete(f"job/{job}")["EvalID"]
-    if evaluation:  # there is none for a job that never was
-        cluster.api().until(f"evaluation/{evaluation}", _evaluated, timeout=timeout)
-
-
-def _evaluated(seen: dict[str, Any] | None) -> bool:
-    return seen is not None and seen["Status"] in ("complete", "failed", "canceled")
 
 
 def _alive(cluster: Cluster, alloc: str) -> bool:

@@ -11,7 +11,7 @@ from stormpool.agents.books import alloc_of
 from stormpool.errors import TimedOut
 from stormpool.history import Acknowledged, Contents
 from stormpool.workloads.attaching import detach
-from stormpool.workloads.consumer import READER, WROTE, consumer, writes_in
+from stormpool.workloads.consumer import READER, WROTE, How, consumer, writes_in
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ class ReadBack(Workload, frozen=True):
 
     def _read(self, cluster: Cluster, volume: str, job: str) -> str:
         """Have one volume read; the allocation that did."""
-        reading = consumer(job, volume, cluster.task_driver, script=READER)
-        cluster.submit({**reading, "Type": "batch"})
+        cluster.submit(consumer(job, volume, cluster.task_driver, how=How(READER, "batch")))
         path = f"job/{job}/allocations"
         alloc = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
         *lines, last = cluster.task_output(alloc).splitlines() or [""]

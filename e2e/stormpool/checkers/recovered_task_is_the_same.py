@@ -1,0 +1,50 @@
+"""What an agent makes of the tasks it had when it is started again (nomad issue 17840)."""
+
+from __future__ import annotations
+
+from stormpool.history import History, Member, Observed, Operation
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+
+@guarantee("a recovered task is the same task")
+def recovered_task_is_the_same(history: History) -> Verdict:
+    """A task that is to go on goes on, in the same allocation and without a stop, while its node is there.
+
+    Whatever becomes of the agent or the plugin. Nodes that were drained, made ineligible or held for lost in
+    the meantime are not judged.
+    """
+    began = {each.subject: each for each in history.of(Operation) if each.name == "attach" and not each.error}
+    witnesses: list[Witness] = []
+    judged = 0
+    for last in history.of(Operation):
+        first = began.get(last.subject)
+        if last.name != "run" or first is None or _gone_meanwhile(history, first, last):
+            continue
+        judged += 1
+        why = _why_not(history, first, last)
+        if why:
+            what = f"the task of allocation {first.alloc[:8]} on {first.node}, with {first.subject}, {why}"
+            witnesses.append(Witness(what, first.ended, last.ended, [first.node]))
+    return recovered_task_is_the_same.found(judged, witnesses, nothing="no task was to go on for a while")
+
+
+def _gone_meanwhile(history: History, first: Operation, last: Operation) -> bool:
+    """Whether a task's node was taken from it by the servers' word."""
+    return any(
+        each.node == first.node and (each.status == "down" or not each.eligible)
+        for each in history.of(Member)
+        if first.t <= each.t <= last.ended
+    )
+
+
+def _why_not(history: History, first: Operation, last: Operation) -> str:
+    """What became of a task that did not go on."""
+    if last.error:
+        return f"did not run any more at {seconds(last.ended)}"
+    if last.alloc != first.alloc:
+        return f"was replaced by allocation {last.alloc[:8]}"
+    for event in history.of(Observed):
+        inside = first.ended < event.t < last.t and event.node == first.node and not event.settled
+        if inside and not any(process.alloc == first.alloc for process in event.processes):
+            return f"had stopped at {seconds(event.t)}"
+    return ""
