@@ -10,7 +10,18 @@ from pathlib import Path
 import click
 import msgspec
 
-from stormpool import again, board, bundle, doctor, explore, explored, guarantees, hand, scenarios
+from stormpool import (
+    again,
+    board,
+    bundle,
+    doctor,
+    explore,
+    explored,
+    guarantees,
+    hand,
+    scenarios,
+    track_record,
+)
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.judge import judge, told_of
@@ -253,6 +264,15 @@ def build_(version: tuple[str, ...]) -> None:
         with board.spinner(f"Nomad {wanted}") as told:
             agent = build.resolve(wanted, told)
         click.echo(f"nomad {agent.version} {agent.path}")
+
+
+@cli.command(name="track-record")
+@click.argument("file", type=click.Path(path_type=Path), default=Path("scenarios/track-record.toml"))
+@JSON
+def track_record_(file: Path, as_json: bool) -> None:
+    """Print what agents are known to break, as a table."""
+    record = track_record.read(file)
+    click.echo(msgspec.json.encode(record).decode() if as_json else track_record.table(record), nl=False)
 
 
 @cli.command(name="doctor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
+from stormpool.checkers.every_job_runs import every_job_runs
 from stormpool.checkers.healthy_controllers import healthy_controllers
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
@@ -29,6 +30,7 @@ ALL: tuple[Guarantee, ...] = (
     one_writer_a_volume,
     no_acknowledged_write_is_lost,
     progress,
+    every_job_runs,
     nothing_left_behind,
     one_leader_a_term,
     recovered_task_is_the_same,
@@ -48,6 +50,7 @@ __all__ = [
     "by_name",
     "claims_are_linearizable",
     "claims_match_reality",
+    "every_job_runs",
     "healthy_controllers",
     "lifecycle_order",
     "lowest_healthy_controller",

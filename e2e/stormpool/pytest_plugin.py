@@ -39,6 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--seed", type=int, default=None, help="the seed of what is left to chance; printed with each run"
     )
     group.addoption("--out", type=Path, default=Path("runs"), help="where runs are kept (default: runs)")
+    group.addoption(
+        "--track-record",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="what is known to be broken, and must be: see scenarios/track-record.toml",
+    )
     group.addoption("--provider", default="netns", help="what nodes are made of (default: netns)")
 
 
@@ -63,11 +70,29 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("nomad_version", wanted, ids=lambda version: f"nomad-{version}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what brings up a lab."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what brings up a lab; and what is known to break there, which then must."""
+    path = config.getoption("--track-record")
+    if path is not None:
+        _expect_known(path, items)
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker("scenario")
+
+
+def _expect_known(path: Path, items: list[pytest.Item]) -> None:
+    from stormpool import track_record
+    from stormpool.judge import GuaranteeBroken
+
+    record = track_record.read(path)
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        version = callspec.params.get("nomad_version", "") if callspec else ""
+        known = record.of(item.nodeid.partition("[")[0], version)
+        if known is not None:
+            sure = known.always_red(version)
+            why = f"known: {known.what}"
+            item.add_marker(pytest.mark.xfail(strict=sure, raises=GuaranteeBroken, reason=why))
 
 
 @pytest.fixture

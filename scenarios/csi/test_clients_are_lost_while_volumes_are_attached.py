@@ -15,9 +15,10 @@ LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])
 
 def test_clients_are_lost_while_volumes_are_attached(cluster: Cluster) -> None:
     """Judged once the client is back."""
-    volumes = cluster.create_volumes(3)
+    *volumes, other = cluster.create_volumes(4)
     cluster.run(
         workloads.hold(volumes, seconds=22, timeout=40),
+        workloads.attach_detach([other], per_volume=6, timeout=15, after=14),
         nemesis.on(rpc("NodeStageVolume").answered, faults.Isolate(target.serving()), heal_after=14.0),
         settle=40,
     )

@@ -18,16 +18,19 @@ WANTED = ("attach", "run", "detach")  # operations that ask something of the clu
 def progress(history: History) -> Verdict:
     """After the last fault is healed every job comes to what is wanted of it, and nothing spins.
 
-    What is begun after it succeeds: attachments, detachments, tasks that are to run; all consumers are gone
-    and all claims free within the bound for settling; and never are more than 20 calls a second made about
-    one volume on one node that all fail.
+    What is begun after it succeeds, attachments, detachments, tasks that are to run; where there was a fault,
+    at the last try if not at the first. All consumers are gone and all claims free within the bound for
+    settling. And never are more than 20 calls a second made about one volume on one node that all fail.
     """
-    healed = max((event.t for event in history.of(Fault) if event.step in ("healed", "injected")), default=0)
-    where = {each.alloc: each.node for each in history.of(Operation) if each.node}
-    begun = [
+    faults = [event.t for event in history.of(Fault) if event.step in ("healed", "injected")]
+    asked = [each for each in history.of(Operation) if each.name in WANTED]
+    where = {each.alloc: each.node for each in asked if each.node}
+    begun = [each for each in asked if not faults or each.t >= max(faults)]
+    well = {(each.name, each.subject): each.t for each in begun if not each.error}
+    failed = [
         each
-        for each in history.of(Operation)
-        if each.t >= healed and each.name in ("attach", "run", "detach")
+        for each in begun
+        if each.error and (not faults or well.get((each.name, each.subject), -1) < each.t)
     ]
     witnesses = [
         Witness(
@@ -36,8 +39,7 @@ def progress(history: History) -> Verdict:
             each.ended,
             [node for node in (each.node or where.get(each.alloc),) if node],
         )
-        for each in begun
-        if each.error
+        for each in failed
     ]
     books = history.of(Books)
     witnesses += [

@@ -28,6 +28,8 @@ def test_red_on_1_6_0_green_on_1_6_1_in_parallel(stormpool: CommandLine, tmp_pat
             "logs",
             "report.html",
             "run.json",
+            "script.json",
+            "trace.json",
             "verdict.json",
         }
         assert stormpool("check", run, "--json").returncode == (1 if result is red else 0)

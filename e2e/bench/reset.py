@@ -1,0 +1,81 @@
+"""Fault-free runs on a lab that is used again and again: how long resets and runs take, and false alarms.
+
+python e2e/bench/reset.py [--runs N] [--nomad VERSION ...] [--parallel N] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from figures import show
+from stormpool.errors import MachineError
+from stormpool.store import RunDirectory
+from stormpool.verdict import Outcome
+from stormpool.worker import Order
+from stormpool.workers import Workers
+
+STORY = Path(__file__).parents[2] / "scenarios" / "csi" / "test_volumes_are_attached_and_detached.py"
+
+
+def measure(version: str, runs: int, parallel: int) -> dict[str, object]:
+    """Run it so many times, and say what came of it."""
+    resets: list[float] = []
+    seconds: list[float] = []
+    alarms: list[str] = []
+    spent = failed = 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch)
+        argv = [str(STORY), version, "netns", scratch]
+        with Workers(parallel, argv, out, lambda _: None) as workers:
+            for _, done in workers.run((str(seed), Order(seed)) for seed in range(runs)):
+                if isinstance(done, MachineError):
+                    failed += 1
+                    print(done)
+                    continue
+                seconds.append(done.seconds)
+                if done.spent:
+                    spent += 1
+                    print(done.spent)
+                else:
+                    resets.append(done.reset)
+                run = RunDirectory.existing(Path(done.run))
+                judged = run.judged()
+                if judged is None or judged.outcome is not Outcome.VALID:
+                    alarms += [each.why for each in run.read_verdicts() if each.outcome is not Outcome.VALID]
+                    alarms += [run.about().error] if run.about().error else []
+                run.remove()
+    took = time.monotonic() - began
+    return {
+        f"{version}_runs": runs,
+        f"{version}_an_hour": 3600 * runs / took,
+        f"{version}_run_s_median": statistics.median(seconds),
+        f"{version}_reset_s_median": statistics.median(resets),
+        f"{version}_reset_s_p95": statistics.quantiles(resets, n=20)[-1] if len(resets) > 1 else resets[0],
+        f"{version}_reset_s_worst": max(resets),
+        f"{version}_labs_spent": spent,
+        f"{version}_failed": failed,
+        f"{version}_alarms": alarms,
+    }
+
+
+def main() -> None:
+    """Measure each version."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--nomad", action="append", default=[])
+    parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    result: dict[str, object] = {}
+    for version in asked.nomad or ["1.6.1", "1.10.5"]:
+        result |= measure(version, asked.runs, asked.parallel)
+    show(result, as_json=asked.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What agents are known to break: which scenario shows it, on which versions, how often.
+
+A known breach is expected: a run in which it does not show fails, so that nobody misses that it was mended.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from stormpool.errors import Misuse
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that is known."""
+
+    what: str
+    scenario: str  # FILE::TEST, the file relative to the record
+    guarantees: tuple[str, ...]  # that are broken
+    red: dict[str, str]  # version → how often it was seen red: "20 of 20"
+    green: dict[str, str] = {}
+    issue: str = ""
+
+    def always_red(self, version: str) -> bool:
+        """Whether every run on a version showed it."""
+        seen, _, runs = self.red.get(version, "").partition(" of ")
+        return bool(runs) and seen == runs
+
+
+class Record(msgspec.Struct, frozen=True):
+    """All that is known."""
+
+    entry: tuple[Entry, ...]
+
+    def of(self, scenario: str, version: str) -> Entry | None:
+        """What is known of a scenario on a version; by the file's name and the test's."""
+        name = Path(scenario).name
+        found = (each for each in self.entry if Path(each.scenario).name == name and version in each.red)
+        return next(found, None)
+
+
+def read(path: Path) -> Record:
+    """Read a record. Raises `Misuse` when it is none."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text()), Record)
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise Misuse(f"{path} is no track record: {error}", fix="see scenarios/track-record.toml") from error
+
+
+def table(record: Record) -> str:
+    """The record as a table, in Markdown."""
+    lines = ["| what | scenario | breaks | red | green |", "|---|---|---|---|---|"]
+    for each in record.entry:
+        what = f"{each.what} ({each.issue})" if each.issue else each.what
+        broken = ", ".join(f"*{name}*" for name in each.guarantees)
+        cells = (what, f"`{each.scenario}`", broken, _seen(each.red), _seen(each.green))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _seen(versions: dict[str, str]) -> str:
+    return " · ".join(f"{version}: {often}" for version, often in versions.items())
