@@ -118,7 +118,7 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
     options = request.config.option
     asked = Asked(
         lab=lab,
-        scenario=request.node.nodeid.partition("[")[0],
+        scenario=_named(request.node),
         nomad=nomad_version,
         seed=options.seed,
         out=options.out,
@@ -134,6 +134,13 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
     finally:
         if progress.run is not None and progress.run.report.exists():
             attach(request, progress.run)
+
+
+def _named(item: pytest.Item) -> str:
+    """A scenario as one would name it here: FILE::TEST, the file seen from the working directory."""
+    here, test = Path.cwd(), item.nodeid.partition("[")[0].partition("::")[2]
+    path = item.path.relative_to(here) if item.path.is_relative_to(here) else item.path
+    return f"{path}::{test}"
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -14,11 +14,12 @@ LAB = Lab(servers=1, clients=3, plugins=[csi.zfs()])
 
 def test_a_client_stops_while_its_task_writes(cluster: Cluster) -> None:
     """Judged by what runs on the nodes."""
-    volumes = cluster.create_volumes(1)
+    held, other = cluster.create_volumes(2)
     cluster.run(
-        workloads.hold(volumes, seconds=25, timeout=30),
-        nemesis.at(3.0, faults.PauseAgent(target.holder(volumes[0])), heal_after=20.0),
+        workloads.hold([held], seconds=25, timeout=30),
+        workloads.attach_detach([other], per_volume=6, timeout=15, after=12),
+        nemesis.at(3.0, faults.PauseAgent(target.holder(held)), heal_after=20.0),
         settle=40,
     )
-    history = cluster.run(workloads.read_back(volumes, timeout=25), settle=25)
+    history = cluster.run(workloads.read_back([held], timeout=25), settle=25)
     history.must_satisfy(guarantees.one_writer_a_volume, guarantees.no_acknowledged_write_is_lost)

@@ -14,11 +14,12 @@ LAB = Lab(servers=1, clients=2, plugins=[csi.zfs()])
 
 def test_a_node_is_purged_with_its_claims(cluster: Cluster) -> None:
     """The volume must be attached elsewhere in the end."""
-    volumes = cluster.create_volumes(1)
+    held, other = cluster.create_volumes(2)
     history = cluster.run(
-        workloads.hold(volumes, seconds=20, timeout=25),
-        nemesis.at(3.0, faults.CrashNode(target.holder(volumes[0])))
-        + nemesis.at(12.0, faults.PurgeNode(target.holder(volumes[0]))),
+        workloads.hold([held], seconds=20, timeout=25),
+        workloads.attach_detach([other], per_volume=6, timeout=15, after=13),
+        nemesis.at(3.0, faults.CrashNode(target.holder(held)))
+        + nemesis.at(12.0, faults.PurgeNode(target.holder(held))),
         settle=30,
     )
     history.must_satisfy(guarantees.claims_match_reality, guarantees.progress, guarantees.nothing_left_behind)

@@ -22,4 +22,4 @@ def test_only_healthy_controllers_are_asked(cluster: Cluster) -> None:
         workloads.attach_detach(volumes, per_volume=2, after=FOUND_OUT),
         nemesis.on(rpc("Probe", node="client1").every.before, faults.FailCall(code=13)),
     )
-    history.must_satisfy(guarantees.healthy_controllers)
+    history.must_satisfy(guarantees.healthy_controllers, guarantees.lifecycle_order, guarantees.progress)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from stormpool.history import History, Leader, Rpc
+from stormpool.history import SECOND, History, Leader, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # What agents with the fix send through their serializer (nomad/csi_endpoint.go, `serializedControllerRPC`).
@@ -23,22 +22,29 @@ SERIALIZED = frozenset(
 UNSERIALIZED = frozenset({"CreateVolume", "ControllerExpandVolume"})
 
 
+# How long a server that no longer leads may go on with a controller call it had taken on (nomad,
+# nomad/csi_endpoint.go: the two minutes of such a call's context).
+TAKEN_ON = 120 * SECOND
+
+
 @guarantee("serialized controller calls")
 def serialized_controller_calls(history: History) -> Verdict:
     """Destructive controller calls to one plugin never overlap within a leader's term.
 
     A call is in the plugin from when the tap had written it there until the tap read the answer, or until the
     caller gave it up. Calls that overlap across a change of leader are told apart, for a serializer is in one
-    server's memory; so are calls that agents do not serialize at all.
+    server's memory, and one that led before may go on for two minutes with what it had taken on; so are calls
+    that agents do not serialize at all.
     """
     calls = [rpc for rpc in history.rpcs(SERIALIZED | UNSERIALIZED) if rpc.call.sent]
-    elections = [event.t for event in history.of(Leader)]
+    begun = calls[0].call.t if calls else 0
+    changes = [event.t for event in history.of(Leader) if event.t > begun]
     witnesses: list[Witness] = []
     apart: Counter[str] = Counter()
     for first, second in _overlapping(calls):
         if first.call.method in UNSERIALIZED or second.call.method in UNSERIALIZED:
             apart["overlaps with a call that agents do not serialize"] += 1
-        elif _term(elections, first) != _term(elections, second):
+        elif _across(changes, first, second):
             apart["overlaps across a change of leader"] += 1
         else:
             witnesses.append(_witness(first, second))
@@ -62,8 +68,9 @@ def _overlapping(calls: list[Rpc]) -> Iterator[tuple[Rpc, Rpc]]:
         still.append(rpc)
 
 
-def _term(elections: list[int], rpc: Rpc) -> int:
-    return bisect_right(elections, rpc.call.t)
+def _across(changes: list[int], first: Rpc, second: Rpc) -> bool:
+    """Whether the leader changed between two calls, or so shortly before that the last may have made one."""
+    return any(first.call.t - TAKEN_ON < change <= second.call.t for change in changes)
 
 
 def _witness(first: Rpc, second: Rpc) -> Witness:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 
+AGAIN_AFTER = 1.0  # seconds that a client waits before it tries again
+
+
 class AttachDetach(Workload, frozen=True):
     """For every volume at once: run a task that writes to it, stop the task, wait until it is free; again.
 
@@ -71,6 +74,7 @@ class AttachDetach(Workload, frozen=True):
             detach(cluster, volume, name, done.alloc, self.timeout)
             if not done.error or time.monotonic() > ends:
                 return
+            threading.Event().wait(AGAIN_AFTER)
 
 
 def attach_detach(
