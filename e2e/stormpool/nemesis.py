@@ -2,6 +2,7 @@
 
     nemesis.on(rpc("ControllerPublishVolume").nth(3).answered, faults.KillAgent(target.holder("vol1")))
     nemesis.at(2.5, faults.KillAgent(target.leader()))
+    nemesis.at_random(seed, {faults.KillPlugin(): 2, faults.CollectGarbage(): 1}, count=5, within=20)
 
 A trigger on a call is exact: the call stops in the tap at that point, the fault is injected, the call goes
 on.
@@ -10,8 +11,9 @@ on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from random import Random
 from typing import Any
 
 import msgspec
@@ -143,6 +145,19 @@ def on(trigger: OnCall, fault: Any, *, heal_after: float | None = None) -> Plan:
 def at(seconds: float, fault: Any, *, heal_after: float | None = None) -> Plan:
     """A fault so many seconds after the workload began."""
     return Plan((Planned(AtTime(seconds), fault, heal_after),))
+
+
+def at_random(
+    seed: int, faults: Mapping[Any, float], *, count: int, within: float, heal_after: float | None = None
+) -> Plan:
+    """So many faults at times left to chance, within so many seconds of the workload's begin.
+
+    `faults`: each with its weight. The same seed gives the same plan; it is written down with the run.
+    """
+    chance = Random(seed)
+    times = sorted(round(chance.uniform(0, within), 3) for _ in range(count))
+    chosen = chance.choices(list(faults), list(faults.values()), k=count)
+    return Plan(tuple(Planned(AtTime(t), fault, heal_after) for t, fault in zip(times, chosen, strict=True)))
 
 
 class Counting:

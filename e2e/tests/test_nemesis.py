@@ -71,3 +71,19 @@ def test_a_point_that_a_fault_waits_for() -> None:
 def test_calls_are_counted_from_one() -> None:
     with pytest.raises(Misuse, match="counted from 1"):
         assert rpc(PUBLISH).nth(0).before
+
+
+def test_every_call_of_a_kind_for_a_while() -> None:
+    counting = Counting(nemesis.on(rpc(PUBLISH).every.within(5e-9).before, Wanted()), began=100)
+    assert before(counting, call(101), call(105), call(106)) == [[0], [0], []]
+
+
+def test_chance_is_the_seed_s() -> None:
+    often, seldom = Wanted(), Wanted((rpc(PUBLISH).before,))
+    plan = nemesis.at_random(7, {often: 9.0, seldom: 1.0}, count=200, within=10.0, heal_after=1.0)
+    assert plan == nemesis.at_random(7, {often: 9.0, seldom: 1.0}, count=200, within=10.0, heal_after=1.0)
+    assert plan != nemesis.at_random(8, {often: 9.0, seldom: 1.0}, count=200, within=10.0, heal_after=1.0)
+    times = [each.when.seconds for each in plan.planned if isinstance(each.when, nemesis.AtTime)]
+    assert times == sorted(times)
+    assert 0 <= times[0] <= times[-1] <= 10
+    assert 5 < sum(each.fault is seldom for each in plan.planned) < 50

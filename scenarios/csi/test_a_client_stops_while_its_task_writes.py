@@ -21,5 +21,9 @@ def test_a_client_stops_while_its_task_writes(cluster: Cluster) -> None:
         nemesis.at(3.0, faults.PauseAgent(target.holder(held)), heal_after=20.0),
         settle=40,
     )
-    history = cluster.run(workloads.read_back([held], timeout=25), settle=25)
+    history = cluster.run(
+        workloads.read_back([held], timeout=25),
+        workloads.attach_detach([other], per_volume=3, timeout=15),
+        settle=25,
+    )
     history.must_satisfy(guarantees.one_writer_a_volume, guarantees.no_acknowledged_write_is_lost)

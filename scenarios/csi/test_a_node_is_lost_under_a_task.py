@@ -24,7 +24,11 @@ def test_a_node_is_lost_under_a_task(cluster: Cluster) -> None:
         nemesis.at(4.0, faults.CrashNode(target.holder(lost))),
         settle=40,
     )
-    history = cluster.run(workloads.read_back([lost], timeout=25), settle=25)
+    history = cluster.run(
+        workloads.read_back([lost], timeout=25),
+        workloads.attach_detach([other], per_volume=3, timeout=15),
+        settle=25,
+    )
     history.must_satisfy(
         guarantees.every_job_runs,
         guarantees.one_writer_a_volume,

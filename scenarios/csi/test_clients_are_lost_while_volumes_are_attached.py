@@ -22,7 +22,11 @@ def test_clients_are_lost_while_volumes_are_attached(cluster: Cluster) -> None:
         nemesis.on(rpc("NodeStageVolume").answered, faults.Isolate(target.serving()), heal_after=14.0),
         settle=40,
     )
-    history = cluster.run(workloads.read_back(volumes, timeout=25), settle=25)
+    history = cluster.run(
+        workloads.read_back(volumes, timeout=25),
+        workloads.attach_detach([other], per_volume=3, timeout=15),
+        settle=25,
+    )
     history.must_satisfy(
         guarantees.one_writer_a_volume,
         guarantees.no_acknowledged_write_is_lost,
