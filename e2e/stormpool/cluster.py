@@ -7,38 +7,32 @@ import re
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from stormpool import pools, settling, stubs
-from stormpool.agents import registration
 from stormpool.agents.api import Api, ApiError
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.companions import Companions
 from stormpool.conductor import Conductor
-from stormpool.errors import MachineError, Misuse, TimedOut, Unavailable
-from stormpool.history import Alloc, Observed, Volume
+from stormpool.errors import MachineError, Misuse, Unavailable
+from stormpool.history import Alloc, History, Observed, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import Lab, Role
 from stormpool.ledger import Written
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
-from stormpool.plugins import csi
+from stormpool.plugins.bring_up import BringUp
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
-from stormpool.wait import wait_until
 from stormpool.watch import Watch
 from stormpool.workloads import CONSUMER_TASK, Workload
 
-PLUGINS_TIMEOUT = 20.0  # seconds until clients must have found their plugins; 2 on an idle machine
-HURRY_TIMES = 3  # how often clients are started again before their own node updates are waited for
-TOLD_WITHIN = 1.0  # seconds in which a registration is known to all servers
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
 SINGLE_WRITER = "single-node-writer"
@@ -219,37 +213,6 @@ class Cluster:
         """
         return self.api().get(path)
 
-    def _hurry_plugins(self) -> None:
-        """Have the servers hear of plugins as soon as they are up; they would at the next node update."""
-
-        def over() -> bool:
-            return self._plugins_found(0) or any(csi.fails(each, self.agents) for each in self.lab.plugins)
-
-        with contextlib.suppress(TimedOut):  # what is slow or fails is waited for, and told of, as any plugin
-            wait_until("clients have found their plugins", over, timeout=PLUGINS_TIMEOUT)
-            for _ in range(HURRY_TIMES if self._plugins_found(0) else 0):
-                since = self.recorder.now()
-                registration.again(self.agents, partial(self._plugins_found, since))
-                if self._plugins_told():
-                    return
-
-    def _plugins_found(self, since: int) -> bool:
-        """Whether every client has asked every plugin it runs for what it can do."""
-        self.hear_out()
-        now = self.recorder.now()
-        return csi.all_described(self.lab, self.turn.directory.read_history(), since, now)
-
-    def _plugins_told(self) -> bool:
-        """Whether the servers hold every plugin for healthy, which they do at once where they were told."""
-
-        def healthy() -> bool:
-            return all(csi.is_healthy(each, self.lab, self.api()) for each in self.lab.plugins)
-
-        try:
-            return wait_until("plugins are healthy", healthy, timeout=TOLD_WITHIN)
-        except TimedOut:
-            return False
-
     def task_output(self, alloc: Alloc) -> str:
         """What a consumer's task printed. Raises `OSError` where that is gone, or its node."""
         path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
@@ -311,9 +274,9 @@ class Cluster:
         self.recorder.phase("plugins")
         at = self._nodes.sockets.to(SOCKET)
         self._collector = Collector(at, stubs.load("csi", "csi_pb2"), self.recorder)
-        for plugin in self.lab.plugins:
-            csi.deploy(plugin, self.lab, self._nodes, self.agents)
-        self._hurry_plugins()
-        for plugin in self.lab.plugins:
-            csi.wait_healthy(plugin, self.lab, self.agents)
-        self.agents.wait_ready()
+        BringUp(self.lab, self.agents, self._so_far).start(self._nodes)
+
+    def _so_far(self) -> tuple[History, int]:
+        """What has happened by now, and when now is."""
+        self.hear_out()
+        return self.turn.directory.read_history(), self.recorder.now()
