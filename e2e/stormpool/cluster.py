@@ -163,6 +163,7 @@ class Cluster:
         self.recorder.phase("settle")
         within = time.monotonic() + act.settle
         books = settling.settle(self, self.volumes, within)
+        settling.wait_unpublished(self, within)
         self.recorder.phase("observe")
         self._observing.stop()
         for node in self.clients():
@@ -274,9 +275,9 @@ class Cluster:
         self.recorder.phase("plugins")
         at = self._nodes.sockets.to(SOCKET)
         self._collector = Collector(at, stubs.load("csi", "csi_pb2"), self.recorder)
-        BringUp(self.lab, self.agents, self._so_far).start(self._nodes)
+        BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
 
-    def _so_far(self) -> tuple[History, int]:
+    def so_far(self) -> tuple[History, int]:
         """What has happened by now, and when now is."""
         self.hear_out()
         return self.turn.directory.read_history(), self.recorder.now()

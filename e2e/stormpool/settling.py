@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of, consumers, exhausted
 from stormpool.checkers.nothing_left_behind import left_on
+from stormpool.checkers.published_is_unpublished import published_is_unpublished
 from stormpool.errors import TimedOut
 from stormpool.history import Books, Observed
 from stormpool.node import Node
+from stormpool.verdict import Outcome
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
@@ -46,6 +48,17 @@ def _books(cluster: Cluster, volumes: Iterable[str], took: float) -> Books:
     claims = {name: claims_of(api.get(f"volume/csi/{name}")) for name in volumes}
     allocs = [alloc_of(stub) for stub in api.get("allocations")]
     return Books(cluster.recorder.now(), claims, allocs, exhausted(api.get("evaluations")), took)
+
+
+def wait_unpublished(cluster: Cluster, within: float) -> None:
+    """Wait until plugins have undone what they did; servers may free a claim before that."""
+
+    def all_undone() -> bool:
+        history, _ = cluster.so_far()
+        return published_is_unpublished(history).outcome is not Outcome.INVALID
+
+    with contextlib.suppress(TimedOut):
+        wait_until("what was published is unpublished", all_undone, timeout=_left(within), every=LOOK_EVERY)
 
 
 def observe(cluster: Cluster, node: Node, books: Books, volumes: Collection[str], within: float) -> None:

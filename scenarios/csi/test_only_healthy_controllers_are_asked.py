@@ -7,6 +7,7 @@ either.
 
 from stormpool import faults, guarantees, nemesis, workloads
 from stormpool.cluster import Cluster
+from stormpool.judge import RunHistory
 from stormpool.lab import Lab
 from stormpool.nemesis import rpc
 from stormpool.plugins import csi
@@ -17,9 +18,23 @@ FOUND_OUT = 42.0  # seconds: probes are 30 s apart, and clients tell of them 5 t
 
 def test_only_healthy_controllers_are_asked(cluster: Cluster) -> None:
     """Judged over calls made after the servers hold one controller for unhealthy."""
+    attach_while_one_is_not_well(cluster).must_satisfy(guarantees.healthy_controllers)
+
+
+def test_a_plugin_still_needs_its_controllers(cluster: Cluster) -> None:
+    """Volumes are attached before they are staged, though one controller is not well.
+
+    A client whose controller fails its probe tells of a plugin that needs no controller, and the servers
+    believe the client that spoke last: from then on nothing is attached, or detached.
+    """
+    attach_while_one_is_not_well(cluster).must_satisfy(guarantees.lifecycle_order)
+
+
+def attach_while_one_is_not_well(cluster: Cluster) -> RunHistory:
+    """Every probe on one node fails; volumes are wanted once the servers know."""
     volumes = cluster.create_volumes(4)
-    history = cluster.run(
-        workloads.attach_detach(volumes, per_volume=2, after=FOUND_OUT),
+    return cluster.run(
+        workloads.attach_detach(volumes, per_volume=2, timeout=20, after=FOUND_OUT),
         nemesis.on(rpc("Probe", node="client1").every.before, faults.FailCall(code=13)),
+        settle=15,
     )
-    history.must_satisfy(guarantees.healthy_controllers, guarantees.lifecycle_order, guarantees.progress)
