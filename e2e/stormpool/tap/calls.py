@@ -45,6 +45,11 @@ class Hello(msgspec.Struct, frozen=True):
     node: str
     alloc: str = ""
 
+    @property
+    def name(self) -> str:
+        """What its calls' ids begin with; a tap that is started anew in its allocation has the same."""
+        return f"{self.node}/{self.alloc[:8] or self.plugin}"
+
 
 class Held(msgspec.Struct, frozen=True):
     """A call that stopped in a tap, and waits to be told what becomes of it."""
@@ -92,14 +97,17 @@ class Origin(Protocol):
 
 
 class Calls:
-    """What one tap tells, as events. Times in come as they are; when the history began is taken from them."""
+    """What one tap tells, as events. Times in come as they are; when the history began is taken from them.
 
-    def __init__(self, hello: Hello, protocol: ModuleType, origin: Origin) -> None:
+    `numbers` goes on where that of an earlier tap of the same name ended, or calls of both would be one.
+    """
+
+    def __init__(self, hello: Hello, protocol: ModuleType, origin: Origin, numbers: Iterator[int]) -> None:
         self._hello = hello
         self._protocol = protocol
         self._origin = origin
         self._connections: dict[int, _Connection] = {}
-        self._count = 0
+        self._numbers = numbers
 
     def take(self, record: wire.Record) -> Iterator[Event | Held]:
         """The events that one record completes, and the call that it tells is held."""
@@ -110,18 +118,25 @@ class Calls:
         if connection is None:
             return
         if record.kind == wire.ENDED:
-            del self._connections[record.connection]
-            for call in connection.calls.values():
-                yield from self._tell(call, connection, NEVER_SENT)
-                yield call.reply or Gone(
-                    t=record.read_at - self._origin.zero, id=call.id, by=record.body.decode()
-                )
+            yield from self._end(record.connection, record.read_at, record.body.decode())
             return
         if record.kind in SIDES:
             for event in connection.parser.feed(SIDES[record.kind], record.body):
                 yield from self._event(event, connection, record)
         else:
             yield from self._step(connection, record)
+
+    def lost(self, at: int) -> Iterator[Event]:
+        """The tap itself has gone, and every connection with it."""
+        for number in list(self._connections):
+            yield from self._end(number, at, "tap")
+
+    def _end(self, number: int, at: int, who: str) -> Iterator[Event]:
+        """A connection has ended, and what was open on it."""
+        connection = self._connections.pop(number)
+        for call in connection.calls.values():
+            yield from self._tell(call, connection, NEVER_SENT)
+            yield call.reply or Gone(t=at - self._origin.zero, id=call.id, by=who)
 
     def _event(self, event: frames.Event, connection: _Connection, record: wire.Record) -> Iterator[Event]:
         calls, at, sent = (
@@ -187,9 +202,7 @@ class Calls:
                 del calls[stream]
 
     def _opened(self, path: str, record: wire.Record) -> _Open:
-        self._count += 1
-        name = f"{self._hello.node}/{self._hello.alloc[:8] or self._hello.plugin}/{self._count}"
-        return _Open(name, path.rpartition("/")[2], record.read_at)
+        return _Open(f"{self._hello.name}/{next(self._numbers)}", path.rpartition("/")[2], record.read_at)
 
     def _tell(self, call: _Open, connection: _Connection, sent: int) -> Iterator[Call]:
         """Tell of a call, once: when the plugin has it, or never will."""

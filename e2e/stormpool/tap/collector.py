@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
 import msgspec
@@ -73,6 +75,7 @@ class Collector:
         self._recorder = recorder
         self._closing = threading.Event()
         self._taps: list[socket.socket] = []
+        self._numbers: dict[str, Iterator[int]] = {}  # of the next call, for each tap by its name
         self._busy: set[socket.socket] = set()  # what these told is being read
         self._orders = threading.Lock()
         self._watched: list[str] = []
@@ -123,8 +126,20 @@ class Collector:
     def _hear(self, tap: socket.socket) -> None:
         with contextlib.suppress(OSError, msgspec.DecodeError), tap.makefile("rb", buffering=0) as stream:
             hello = msgspec.json.decode(stream.readline(), type=Hello)
-            calls = Calls(hello, self._protocol, self._recorder)
-            records = wire.Decoder()
+            numbers = self._numbers.setdefault(hello.name, itertools.count(1))
+            calls = Calls(hello, self._protocol, self._recorder, numbers)
+            self._read(tap, calls)
+            if not self._closing.is_set():
+                for event in calls.lost(time.monotonic_ns()):
+                    self._recorder.write(event)
+        self._taps.remove(tap)
+        self._busy.discard(tap)
+        tap.close()
+
+    def _read(self, tap: socket.socket, calls: Calls) -> None:
+        """Write down all that a tap tells, until it ends."""
+        records = wire.Decoder()
+        with contextlib.suppress(ConnectionResetError):  # it had an order left to read
             while tap.recv(1, socket.MSG_PEEK):
                 self._busy.add(tap)
                 if not self._watched:  # else somebody may be waiting for an answer
@@ -132,11 +147,8 @@ class Collector:
                 for record in records.feed(tap.recv(MOST)):
                     self._tell(calls, record, tap)
                 self._busy.discard(tap)
-            for record in records.rest():
-                self._tell(calls, record, tap)
-        self._taps.remove(tap)
-        self._busy.discard(tap)
-        tap.close()
+        for record in records.rest():
+            self._tell(calls, record, tap)
 
     def _tell(self, calls: Calls, record: wire.Record, tap: socket.socket) -> None:
         for event in calls.take(record):

@@ -10,7 +10,7 @@ import pytest
 from stormpool import faults, guarantees, nemesis, processes, target, workloads
 from stormpool.agents.books import claims_of
 from stormpool.cluster import Cluster
-from stormpool.history import Fault, Observed, Operation
+from stormpool.history import Call, Fault, Observed, Operation
 from stormpool.lab import Lab, Role
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
@@ -114,6 +114,8 @@ def test_a_crash_while_a_workload_runs(cluster: Cluster) -> None:
     )
     history = cluster.run(workloads.attach_detach(made, per_volume=2, timeout=40), plan, settle=40)
     assert [event.step for event in history.of(Fault)] == ["planned", "injected", "healed"]
+    ids = [call.id for call in history.of(Call)]
+    assert len(ids) == len(set(ids)), "the plugin's tap was started anew, and its calls are others"
     (where,) = {event.subject for event in history.of(Fault) if event.step == "injected"}
     crashed = next(event.t for event in history.of(Fault) if event.step == "injected")
     told = [event for event in history.of(Observed) if event.node == where and event.t > crashed]
