@@ -21,11 +21,12 @@ from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse, Unavailable
 from stormpool.history import Alloc, History, Observed, Volume
 from stormpool.judge import RunHistory
-from stormpool.lab import Lab, Role
+from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.ledger import Written
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
+from stormpool.plugins import csi
 from stormpool.plugins.bring_up import BringUp
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
@@ -171,6 +172,10 @@ class Cluster:
         self.hear_out()
         self.recorder.phase("judge")
         return RunHistory(self.turn.directory.read_history().events, self.turn.directory)
+
+    def deploy(self, plugin: CsiPlugin) -> None:
+        """Register a plugin's jobs, as they are or otherwise; what it comes to is not waited for."""
+        csi.deploy(plugin, self.lab, self._nodes, self.agents)
 
     def hear_out(self) -> None:
         """Return when all that the taps have told is in the history."""

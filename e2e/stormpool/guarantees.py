@@ -12,6 +12,7 @@ from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controll
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
 from stormpool.checkers.one_leader_a_term import one_leader_a_term
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
+from stormpool.checkers.plugins_are_independent import plugins_are_independent
 from stormpool.checkers.progress import progress
 from stormpool.checkers.published_is_unpublished import published_is_unpublished
 from stormpool.checkers.recovered_task_is_the_same import recovered_task_is_the_same
@@ -21,6 +22,7 @@ from stormpool.verdict import Guarantee
 
 ALL: tuple[Guarantee, ...] = (
     serialized_controller_calls,
+    plugins_are_independent,
     lowest_healthy_controller,
     healthy_controllers,
     lifecycle_order,
@@ -58,6 +60,7 @@ __all__ = [
     "nothing_left_behind",
     "one_leader_a_term",
     "one_writer_a_volume",
+    "plugins_are_independent",
     "progress",
     "published_is_unpublished",
     "recovered_task_is_the_same",

@@ -22,6 +22,7 @@ MADE: tuple[Fault, ...] = (
     faults.KillLogmon(target=CLIENT),
     faults.LoseVdev(CLIENT),
     faults.MakeIneligible(CLIENT),
+    faults.MisconfigurePlugin("zfs", ("false",)),
     faults.OccupyMount("vol1"),
     faults.PauseExecutor(),
     faults.PauseLogmon(),

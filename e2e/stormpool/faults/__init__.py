@@ -23,6 +23,7 @@ from stormpool.faults.kill_plugin import KillPlugin
 from stormpool.faults.lose_answer import LoseAnswer
 from stormpool.faults.lose_vdev import LoseVdev
 from stormpool.faults.make_ineligible import MakeIneligible
+from stormpool.faults.misconfigure_plugin import MisconfigurePlugin
 from stormpool.faults.occupy_mount import OccupyMount
 from stormpool.faults.one_way import OneWay
 from stormpool.faults.partition import Partition
@@ -69,6 +70,7 @@ __all__ = [
     "LoseAnswer",
     "LoseVdev",
     "MakeIneligible",
+    "MisconfigurePlugin",
     "OccupyMount",
     "OneWay",
     "Partition",

@@ -52,3 +52,20 @@ def test_a_mutant_is_caught(case: Case, tmp_path: Path) -> None:
         verdict = guarantee(history)
         assert verdict.outcome is Outcome.INVALID, verdict
         assert any(words in witness.what for witness in verdict.witnesses), verdict
+
+
+def test_plugins_that_wait_for_each_other_are_caught(tmp_path: Path) -> None:
+    slow = csi.zfs(id="slow", latency=9.0, mutant="shared_lock")
+    quick = csi.zfs(id="quick", mutant="shared_lock")
+    asked = Asked(lab=Lab(clients=2, plugins=[slow, quick]), scenario="shared lock", out=tmp_path, seed=1)
+    with running(asked) as cluster:
+        first = cluster.create_volumes(1, plugin="slow")
+        second = cluster.create_volumes(1, plugin="quick")
+        history = cluster.run(
+            workloads.attach_detach(first, per_volume=1, timeout=30, node="client1"),
+            workloads.attach_detach(second, per_volume=1, timeout=30, node="client2", after=2.0),
+            settle=30,
+        )
+    verdict = guarantees.plugins_are_independent(history)
+    assert verdict.outcome is Outcome.INVALID, verdict
+    assert "vol2 of plugin quick" in verdict.why

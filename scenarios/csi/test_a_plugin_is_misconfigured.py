@@ -1,0 +1,49 @@
+"""A plugin is deployed with a broken configuration, under a task that uses it, and then as it should be.
+
+Nothing that a volume had may be lost by it, and all must be usable again: volumes that were held, that were
+given back while the plugin was broken, and those that were wanted then.
+"""
+
+from stormpool import faults, guarantees, nemesis, workloads
+from stormpool.cluster import Cluster
+from stormpool.lab import Lab
+from stormpool.plugins import csi
+
+LAB = Lab(servers=1, clients=2, plugins=[csi.zfs(health_timeout=10.0)])
+JUDGED = (
+    guarantees.lifecycle_order,
+    guarantees.published_is_unpublished,
+    guarantees.one_writer_a_volume,
+    guarantees.no_acknowledged_write_is_lost,
+    guarantees.claims_match_reality,
+    guarantees.progress,
+    guarantees.nothing_left_behind,
+)
+
+
+def redeployed(cluster: Cluster, *argv: str) -> None:
+    """One volume is held all the time, one is given back while the plugin is broken, one is wanted then."""
+    held, left, wanted = cluster.create_volumes(3)
+    cluster.run(
+        workloads.hold([held], seconds=16, timeout=60),
+        workloads.hold([left], seconds=5, timeout=60),
+        workloads.attach_detach([wanted], per_volume=2, timeout=60, after=4.0),
+        nemesis.at(3.0, faults.MisconfigurePlugin("zfs", argv), heal_after=9.0),
+        settle=60,
+    )
+    cluster.run(workloads.read_back([held, left, wanted], timeout=40), settle=40).must_satisfy(*JUDGED)
+
+
+def test_a_plugin_that_ends_at_once(cluster: Cluster) -> None:
+    """Its command fails whenever it is started."""
+    redeployed(cluster, "/bin/false")
+
+
+def test_a_plugin_that_never_listens(cluster: Cluster) -> None:
+    """It runs, and serves nothing."""
+    redeployed(cluster, "/bin/sleep", "inf")
+
+
+def test_a_plugin_that_is_not_there(cluster: Cluster) -> None:
+    """Its command cannot be started at all."""
+    redeployed(cluster, "/no/such/plugin")
