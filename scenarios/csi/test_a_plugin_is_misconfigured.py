@@ -29,7 +29,7 @@ def redeployed(cluster: Cluster, *argv: str) -> None:
         workloads.hold([left], seconds=5, timeout=60),
         workloads.attach_detach([wanted], per_volume=2, timeout=60, after=4.0),
         nemesis.at(3.0, faults.MisconfigurePlugin("zfs", argv), heal_after=9.0),
-        settle=60,
+        settle=20,
     )
     cluster.run(workloads.read_back([held, left, wanted], timeout=40), settle=40).must_satisfy(*JUDGED)
 
