@@ -167,8 +167,8 @@ class Mount(msgspec.Struct, frozen=True, gc=False):
 class Observed(Event, frozen=True, gc=False, tag="observed"):
     """What a node's kernel and pools showed at `t`.
 
-    While the workload runs only tasks with a ZFS file system of their own are told, and only when that
-    changed; what was told before still held at `since`.
+    While the workload runs only tasks with a ZFS file system of their own are told, when that changed and
+    every second; what was told before still held at `since`.
     """
 
     node: str
