@@ -180,6 +180,12 @@ class Observed(Event, frozen=True, gc=False, tag="observed"):
     datasets: list[str] = []
 
 
+class Down(Event, frozen=True, gc=False, tag="down"):
+    """A node went down with all that ran, was staged and was mounted on it; its disk is as it was."""
+
+    node: str
+
+
 class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One allocation, by the servers' word."""
 
@@ -206,6 +212,18 @@ class Books(Event, frozen=True, gc=False, tag="books"):
     exhausted: list[str] = []  # messages of placements refused because a volume's claims are exhausted
     settled_in: float = -1.0  # seconds; negative: not within the bound
 
+    @property
+    def live(self) -> set[str]:
+        """The allocations whose tasks may still run."""
+        return {alloc.id for alloc in self.allocs if alloc.live}
+
+    @property
+    def used(self) -> set[str]:
+        """The volumes that one of these has, by its claim or by its own word."""
+        live = self.live
+        claimed = {volume for volume, allocs in self.claims.items() if live.intersection(allocs)}
+        return claimed | {volume for alloc in self.allocs if alloc.live for volume in alloc.volumes}
+
 
 AnyEvent = (
     Phase
@@ -221,6 +239,7 @@ AnyEvent = (
     | Acknowledged
     | Contents
     | Observed
+    | Down
     | Books
 )
 Kind = TypeVar("Kind", bound=Event)

@@ -10,7 +10,8 @@ from enum import Enum
 
 import msgspec
 
-from stormpool.history import Call, Gone, History, Member, Reply
+from stormpool.checkers.csi_nodes import csi_nodes, node_of
+from stormpool.history import Call, Down, Gone, History, Member, Reply
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -40,7 +41,6 @@ class _Plugin:
     stages: bool = False  # it has NodeStageVolume
     places: dict[tuple[str, str], _Place] = field(default_factory=lambda: defaultdict(_Place))
     volume_context: dict[str, str] = field(default_factory=dict)
-    node_names: dict[str, str] = field(default_factory=dict)  # CSI node id → node
     staged_at: dict[tuple[str, str], str] = field(default_factory=dict)  # node, staging path → volume
 
 
@@ -54,7 +54,7 @@ class _Step(msgspec.Struct):  # made faster than a dataclass, and there is one a
 
 
 STAGING, TARGET = "staging_target_path", "target_path"  # fields of the node service's requests
-TELLING = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "NodeGetInfo", "CreateVolume"})
+TELLING = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "CreateVolume"})
 
 
 @guarantee("lifecycle order")
@@ -64,7 +64,8 @@ def lifecycle_order(history: History) -> Verdict:
     No call is made before the step it needs was answered with OK; nothing is unstaged while a task's target
     uses it or is about to, or detached while it is staged or being staged, unless its node was lost; one
     staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
-    failed or unanswered call left behind is unsure, and breaks nothing.
+    failed or unanswered call left behind is unsure, and breaks nothing. A node that went down has nothing
+    staged or published any more.
     """
     order = _Order(history)
     order.follow(history)
@@ -84,6 +85,7 @@ class _Order:
         self._plugins: dict[str, _Plugin] = defaultdict(_Plugin)
         self._open: dict[str, _Step] = {}
         self._down: set[str] = set()
+        self._nodes = csi_nodes(history)
         self._learn_capabilities(history)
 
     def follow(self, history: History) -> None:
@@ -101,6 +103,20 @@ class _Order:
                 opened.pop(event.id, None)
             elif type(event) is Member:
                 (self._down.discard if event.status == "ready" else self._down.add)(event.node)
+            elif type(event) is Down:
+                self._forget(event.node)
+
+    def _forget(self, node: str) -> None:
+        """A node went down: nothing is staged or published on it any more; what is attached to it stays."""
+        for plugin in self._plugins.values():
+            for (_, where), place in plugin.places.items():
+                if where == node:
+                    place.staged.clear()
+                    place.targets.clear()
+            for key in [key for key in plugin.staged_at if key[0] == node]:
+                del plugin.staged_at[key]
+        for name in [name for name, step in self._open.items() if step.call.node == node]:
+            del self._open[name]
 
     def _learn_capabilities(self, history: History) -> None:
         """What each plugin says it can do, at any time of the run: an agent must not rely on less."""
@@ -113,8 +129,6 @@ class _Order:
                     plugin.attaches |= '"PUBLISH_UNPUBLISH_VOLUME"' in said.get("capabilities", "")
                 case "NodeGetCapabilities":
                     plugin.stages |= '"STAGE_UNSTAGE_VOLUME"' in said.get("capabilities", "")
-                case "NodeGetInfo":
-                    plugin.node_names[said.get("node_id", rpc.call.node)] = rpc.call.node
                 case "CreateVolume":
                     volume = json.loads(said.get("volume", "{}"))
                     plugin.volume_context[volume.get("volume_id", "")] = _plain(volume.get("volume_context"))
@@ -122,7 +136,7 @@ class _Order:
     def _begin(self, call: Call) -> None:
         self.judged += 1
         plugin = self._plugins[call.plugin]
-        node = plugin.node_names.get(call.target, call.target) or call.node
+        node = node_of(call, self._nodes)
         step = _Step(call, plugin, plugin.places[call.volume, node], node)
         CHECKS[call.method](self, step)
         self._open[call.id] = step
