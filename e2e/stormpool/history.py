@@ -157,7 +157,7 @@ class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Mount(msgspec.Struct, frozen=True, gc=False):
-    """One ZFS file system mounted on a node."""
+    """One ZFS file system mounted on a node, or whatever a plugin has mounted there for an agent."""
 
     source: str
     target: str

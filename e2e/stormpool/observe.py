@@ -21,6 +21,7 @@ import time
 from typing import Any
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
+ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
 LONGEST = 300  # characters kept of a command line
 AGAIN_AFTER = 10**9  # nanoseconds after which what has not changed is told again
 
@@ -45,6 +46,19 @@ def zfs_mounts(mounts: list[list[str]]) -> list[tuple[str, str, bool]]:
         (source, point, "rw" in options.split(","))
         for _, _, point, options, kind, source in mounts
         if kind in ("zfs", "fuse.zfs")
+    ]
+
+
+def asked_mounts(mounts: list[list[str]]) -> list[tuple[str, str, bool]]:
+    """The mounts that an agent had a plugin make, of whatever file system: source, mount point, writable.
+
+    They are in the directories that the agent gives to plugins for staging and publishing (nomad,
+    client/pluginmanager/csimanager/volume.go, StagingDirName and AllocSpecificDirName).
+    """
+    return [
+        (source, point, "rw" in options.split(","))
+        for _, _, point, options, _, source in mounts
+        if ASKED.search(point)
     ]
 
 
@@ -140,7 +154,9 @@ def _names(*argv: str) -> list[str]:
 
 def everything() -> dict[str, Any]:
     """All that can be seen of this node."""
-    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in zfs_mounts(own_mounts())]
+    own = own_mounts()
+    shown = dict.fromkeys([*zfs_mounts(own), *asked_mounts(own)])
+    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in shown]
     return {
         "at": time.monotonic_ns(),
         "processes": processes(),

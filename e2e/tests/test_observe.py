@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stormpool import observe
-from stormpool.observe import contained_writes, mounts_in, root_of
+from stormpool.observe import asked_mounts, contained_writes, mounts_in, root_of, zfs_mounts
 
 NODE = """\
 301 300 0:60 / / rw,relatime shared:1 - tmpfs root rw
@@ -40,6 +40,16 @@ SETTING_UP = (
 )
 def test_who_can_write(mountinfo: str, writes: list[str]) -> None:
     assert contained_writes(mounts_in(mountinfo), root_of(mounts_in(NODE))) == writes
+
+
+def test_what_an_agent_asked_for_is_told_whatever_its_file_system() -> None:
+    staged = "/nomad/client/csi/node/hostpath/staging/default/vol9/rw"
+    mounts = mounts_in(NODE + f"312 301 8:1 /data {staged} ro shared:9 - ext4 /dev/sda1 rw\n")
+    assert ("/dev/sda1", staged, False) not in zfs_mounts(mounts)
+    assert asked_mounts(mounts) == [
+        ("vol1", "/nomad/client/csi/monolith/zfs/per-alloc/a/vol1/rw", True),
+        ("/dev/sda1", staged, False),
+    ]
 
 
 @pytest.mark.parametrize("writes", [["vol1"], []], ids=["a task goes on", "nobody writes"])
