@@ -44,7 +44,7 @@ class Call(Event, frozen=True, gc=False, tag="call"):
     plugin: str
     node: str  # where the plugin runs
     method: str  # without its service: ControllerPublishVolume
-    volume: str = ""
+    volume: str = ""  # by its name: where the plugin has another id for it, that is in `args` as volume_id
     target: str = ""  # the CSI node id a controller call is about
     args: Fields = {}  # the request's other fields; never a secret
     alloc: str = ""  # of the plugin

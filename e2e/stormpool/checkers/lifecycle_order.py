@@ -40,7 +40,7 @@ class _Plugin:
     attaches: bool = False  # it has ControllerPublishVolume
     stages: bool = False  # it has NodeStageVolume
     places: dict[tuple[str, str], _Place] = field(default_factory=lambda: defaultdict(_Place))
-    volume_context: dict[str, str] = field(default_factory=dict)
+    volume_context: dict[str, str | None] = field(default_factory=dict)
     staged_at: dict[tuple[str, str], str] = field(default_factory=dict)  # node, staging path → volume
 
 
@@ -130,8 +130,9 @@ class _Order:
                 case "NodeGetCapabilities":
                     plugin.stages |= '"STAGE_UNSTAGE_VOLUME"' in said.get("capabilities", "")
                 case "CreateVolume":
-                    volume = json.loads(said.get("volume", "{}"))
-                    plugin.volume_context[volume.get("volume_id", "")] = _plain(volume.get("volume_context"))
+                    made = _read(said.get("volume", "{}"))
+                    if isinstance(made, dict):
+                        plugin.volume_context[rpc.call.volume] = _plain(made.get("volume_context"))
 
     def _begin(self, call: Call) -> None:
         self.judged += 1
@@ -152,9 +153,10 @@ class _Order:
         path = call.args.get(STAGING, "")
         self._needs_attach(step)
         given, created = _plain(call.args.get("publish_context")), plugin.volume_context.get(call.volume)
-        if place.published is Is.DONE and place.context not in (None, given):
+        if place.published is Is.DONE and given is not None and place.context not in (None, given):
             self._broken(step, f"its publish context was {given}, and the plugin gave {place.context}")
-        if created is not None and created != (told := _plain(call.args.get("volume_context"))):
+        told = _plain(call.args.get("volume_context"))
+        if created is not None and told not in (None, created):
             self._broken(step, f"its volume context was {told}, and the plugin gave {created}")
         held = plugin.staged_at.get((step.node, path), call.volume)
         if held != call.volume:
@@ -267,9 +269,20 @@ CONCLUSIONS: dict[str, Callable[[_Step, Reply], None]] = {
 }
 
 
-def _plain(context: object) -> str:
-    """A context as text that can be compared, whether it came as JSON text or as a dict; none is empty."""
+def _plain(context: object) -> str | None:
+    """A context as text that can be compared, whether it came as JSON text or as a dict; none is empty.
+
+    None for one that cannot be read: histories of before hold contexts that were cut.
+    """
     if not context:
         return "{}"
-    shown = json.loads(context) if isinstance(context, str) and context else context
-    return json.dumps(shown or {}, sort_keys=True)
+    shown = _read(context) if isinstance(context, str) else context
+    return None if shown is None else json.dumps(shown, sort_keys=True)
+
+
+def _read(text: str) -> object:
+    """JSON of a history; None when it was cut."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None
