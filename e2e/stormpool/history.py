@@ -133,10 +133,16 @@ class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):
 
     alloc: str
     writes: int
+    life: str = ""  # a task that is started again in its allocation counts from 1 again
+
+    @property
+    def writer(self) -> str:
+        """What its lines on the volume begin with."""
+        return f"{self.alloc}/{self.life}" if self.life else self.alloc
 
 
 class Contents(Event, frozen=True, gc=False, tag="contents"):
-    """What was read back from a volume: for each allocation how many of its writes, from its first on."""
+    """What was read back from a volume: for each writer how many of its writes, from its first on."""
 
     volume: str
     node: str
