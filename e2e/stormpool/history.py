@@ -108,6 +108,12 @@ class PluginView(Event, frozen=True, gc=False, tag="plugin_view"):
     controllers: dict[str, bool]
 
 
+class Unwatched(Event, frozen=True, gc=False, tag="unwatched"):
+    """From `since` to `t` no server answered: what they held for true may have changed, and is told late."""
+
+    since: int
+
+
 class Volume(Event, frozen=True, gc=False, tag="volume"):
     """A volume was made for the workload."""
 
@@ -240,6 +246,7 @@ AnyEvent = (
     | Leader
     | Member
     | PluginView
+    | Unwatched
     | Volume
     | Operation
     | Acknowledged
