@@ -188,15 +188,21 @@ class Cluster:
         return script.acts[number] if script and number < len(script.acts) else act
 
     def _prepare(self, plan: Plan) -> None:
-        """Have all that the faults take. Raises `Unavailable` for one that this lab cannot have."""
+        """Have all that the faults take.
+
+        Raises `Unavailable` for one that this lab cannot have, `Misuse` for one that is planned where it does
+        nothing.
+        """
         for planned in plan.planned:
             for need in sorted(planned.fault.needs - self._nodes.capabilities):
                 raise Unavailable(f"{type(planned.fault).__name__} needs a provider that can {need}")
+            planned.fault.check(planned.when)
             planned.fault.prepare()
 
     def _carry_out(self, act: Act) -> None:
         """Run workloads while a plan of faults is carried out; when they are over, heal what it broke."""
-        conductor = Conductor(act.plan, self, self._collector)
+        before = sum(len(earlier.plan.planned) for earlier in self.acts[:-1])
+        conductor = Conductor(act.plan, self, self._collector, before)
         self.recorder.phase("workload")
         conductor.start()
         try:
@@ -234,15 +240,15 @@ class Cluster:
         self._nodes.crash(name)
         self._observing.lost(name)
 
-    def boot(self) -> None:
-        """Boot every node that has crashed: its pool, its agent, its observer; return when agents answer."""
-        for name, node in self.nodes.items():
-            if not node.up:
-                self._nodes.boot(name)
-                if node.spec.role is Role.CLIENT:
-                    self._start_pool(node)
-                self._observing.back(node)
-        self.agents.revive()
+    def boot(self, *names: str) -> None:
+        """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer."""
+        down = [name for name in names if not self.nodes[name].up]
+        for name in down:
+            self._nodes.boot(name)
+            if self.nodes[name].spec.role is Role.CLIENT:
+                self._start_pool(self.nodes[name])
+            self._observing.back(self.nodes[name])
+        self.agents.revive(*down)
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from stormpool import history
-from stormpool.errors import MachineError, StormpoolError
+from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
-from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan, Planned
+from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan
 from stormpool.scene import Scene
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
     from stormpool.tap.collector import Collector, HeldCall
 
-AT_ONCE = 32  # faults that may be under way
+AT_ONCE = 64  # faults that may be under way: most of them are a call that is delayed, or waits
 
 
 class Reached:
@@ -52,45 +52,54 @@ class Reached:
 
 
 class Conductor:
-    """One plan on one cluster."""
+    """One plan on one cluster. `first`: how many faults the run had planned before; they are numbered on."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, collector: Collector | None) -> None:
+    def __init__(self, plan: Plan, cluster: Cluster, collector: Collector | None, first: int = 0) -> None:
         self._plan = plan
         self._cluster = cluster
         self._collector = collector
+        self._first = first
         self._counting = Counting(plan, cluster.recorder.now())
         self._reached = Reached()
-        self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._lock = threading.RLock()
+        self._over = False
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="fault")
+        self._timers: list[threading.Timer] = []
         self._during: dict[str, Future[None]] = {}  # call → what must be done before its answer goes on
-        self._injected: dict[int, Scene] = {}
+        self._standing: dict[Scene, int] = {}  # what may be broken, in the order in which it was, by number
+        self._mending: set[Scene] = set()
 
     def start(self) -> None:
         """Begin: calls stop where the plan says, and times count from now."""
         for number, planned in enumerate(self._plan.planned):
             self._note(number, "planned")
             if isinstance(planned.when, AtTime):
-                self._threads.submit(self._at, number, planned.when.seconds)
+                self._later(planned.when.seconds, self._inject, number, None)
         methods = self._plan.methods()
         if methods and self._collector is not None:
             self._collector.hold(methods, self._held)
 
     def heal(self) -> None:
-        """Heal everything; no fault is injected any more, and no call stops."""
+        """Heal everything, last first; no fault is injected any more, and no call stops.
+
+        Raises `MachineError` when something stays broken: what a run shows from then on is of no worth.
+        """
         with self._lock:
-            self._over.set()
+            self._over = True
+        for timer in self._timers:
+            timer.cancel()
         self._reached.end()
         self._threads.shutdown()  # what is being injected is injected, and then healed
-        for number in list(self._injected):
-            self._heal(number)
+        broken = [why for scene in reversed(list(self._standing)) if (why := self._heal(scene))]
         if self._plan.methods() and self._collector is not None:
             self._collector.hold((), self._held)
+        if broken:
+            raise MachineError("what was broken could not be mended: " + "; ".join(broken))
 
     def _held(self, held: HeldCall) -> None:
         """A call has stopped: let it go on, at once or when its faults are injected."""
         with self._lock:
-            if self._over.is_set():
+            if self._over:
                 held.go_on()
             elif held.reply is not None:
                 self._answered(held)
@@ -102,12 +111,15 @@ class Conductor:
         self._reached.add(self._counting.points(held.call, Phase.BEFORE))
         before = self._counting.faults(held.call, Phase.BEFORE)
         during = self._counting.faults(held.call, Phase.DURING)
-        if before:
-            self._threads.submit(self._inject_all, before, held)
-        else:
+        if not before:
             self._go_on(held)
-        if during:
-            self._during[held.call.id] = self._threads.submit(self._inject_each, during, held)
+        if before or during:
+            self._during[held.call.id] = self._threads.submit(self._before_and_during, before, during, held)
+
+    def _before_and_during(self, before: Sequence[int], during: Sequence[int], held: HeldCall) -> None:
+        if before:
+            self._inject_all(before, held)
+        self._inject_each(during, held)
 
     def _answered(self, held: HeldCall) -> None:
         self._reached.add(self._counting.points(held.call, Phase.AFTER))
@@ -139,55 +151,79 @@ class Conductor:
         for number in numbers:
             self._inject(number, held)
 
-    def _at(self, number: int, seconds: float) -> None:
-        if not self._over.wait(seconds):
-            self._inject(number, None)
-
     def _inject(self, number: int, held: HeldCall | None) -> None:
+        """Inject one fault; what it had begun to break when it failed is mended at once."""
         planned, scene = self._plan.planned[number], Scene(self._cluster, held, self._reached)
-        try:
-            subject = planned.fault.inject(scene)
-        except (StormpoolError, OSError, StopIteration) as error:
-            self._note(number, "failed", held=held, why=str(error) or type(error).__name__)
-            return
-        self._injected[number] = scene
-        self._note(number, "injected", subject, held)
-        if type(planned.fault).heal is Fault.heal:  # nothing is left to mend
-            self._heal(number)
-            return
         with self._lock:
-            if planned.heal_after is not None and not self._over.is_set():
-                self._threads.submit(self._later, number, planned)
-
-    def _later(self, number: int, planned: Planned) -> None:
-        if not self._over.wait(planned.heal_after):
-            self._heal(number)
-
-    def _heal(self, number: int) -> None:
-        scene = self._injected.pop(number, None)
-        if scene is None:
-            return
+            self._standing[scene] = number
         try:
-            self._plan.planned[number].fault.heal(scene)
-        except (StormpoolError, OSError) as error:
-            self._note(number, "failed", held=scene.held, why=f"healing: {error}")
-        else:
-            self._note(number, "healed", held=scene.held)
+            scene.subject = planned.fault.inject(scene)
+        except Exception as error:  # a fault may be anybody's, and a call waits for it
+            self._note(number, "failed", scene, _why(error))
+            self._heal(scene)
+            return
+        self._note(number, "injected", scene)
+        if not mends(planned.fault):  # nothing is left to mend
+            self._heal(scene)
+        elif planned.heal_after is not None:
+            self._later(planned.heal_after, self._heal, scene)
 
-    def _note(
-        self, number: int, step: str, subject: str = "", held: HeldCall | None = None, why: str = ""
-    ) -> None:
+    def _later(self, seconds: float, what: Callable[..., object], *about: object) -> None:
+        """Do something so many seconds from now, unless all is over then."""
+        timer = threading.Timer(seconds, self._submit, (what, *about))
+        timer.daemon = True
+        with self._lock:
+            if self._over:
+                return
+            self._timers.append(timer)
+        timer.start()
+
+    def _submit(self, what: Callable[..., object], *about: object) -> None:
+        with self._lock:
+            if not self._over:
+                self._threads.submit(what, *about)
+
+    def _heal(self, scene: Scene) -> str:
+        """Mend one fault, once; return why it stays broken, when it does: it is tried again at the end."""
+        with self._lock:
+            if scene not in self._standing or scene in self._mending:
+                return ""
+            self._mending.add(scene)
+        number = self._standing[scene]
+        fault = self._plan.planned[number].fault
+        try:
+            fault.heal(scene)
+        except Exception as error:  # what else was broken must be mended all the same
+            self._mending.discard(scene)
+            self._note(number, "failed", scene, f"healing: {_why(error)}")
+            return f"{fault}: {_why(error)}"
+        with self._lock:
+            del self._standing[scene]
+        if scene.subject is not None:
+            self._note(number, "healed", scene)
+        return ""
+
+    def _note(self, number: int, step: str, scene: Scene | None = None, why: str = "") -> None:
         planned = self._plan.planned[number]
-        phase = getattr(planned.when, "phase", "")
+        held = scene.held if scene else None
         self._cluster.recorder.write(
             history.Fault(
                 self._cluster.recorder.now(),
-                number,
+                self._first + number,
                 type(planned.fault).__name__,
                 step,
-                subject,
+                (scene.subject if scene and step != "healed" else None) or "",
                 held.call.id if held else "",
-                str(phase),
+                str(getattr(planned.when, "phase", "")),
                 why,
             )
         )
+
+
+def mends(fault: Fault) -> bool:
+    """Whether a fault leaves something to mend."""
+    return type(fault).heal is not Fault.heal
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,8 +135,13 @@ def keep(wanted: Wanted) -> None:
     plugins = [csi.zfs()] if wanted.csi and wanted.clients else []
     lab = Lab(servers=wanted.servers, clients=wanted.clients, plugins=plugins)
     asked = Asked(lab=lab, scenario="by hand", nomad=wanted.nomad, out=wanted.out)
-    stop = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop)
+    stop = threading.Event()
+    for each in (
+        signal.SIGTERM,
+        signal.SIGINT,
+        signal.SIGHUP,
+    ):  # not blocked: the lab's processes would be deaf
+        signal.signal(each, lambda *_: stop.set())
     with running(asked, lambda _, what: print(what, flush=True)) as cluster:
         written = cluster.keep(
             {
@@ -145,7 +151,7 @@ def keep(wanted: Wanted) -> None:
         )
         print(msgspec.json.encode(written).decode(), flush=True)
         _fall_silent()
-        signal.sigwait(stop)
+        stop.wait()
 
 
 def _fall_silent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stormpool.history import Event, History
 from stormpool.run import Judged
@@ -12,6 +12,11 @@ from stormpool.verdict import Guarantee, Outcome, Verdict
 
 class GuaranteeBroken(AssertionError):
     """A guarantee was broken; says which, and the first breaches."""
+
+    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+        told = list(verdicts)
+        super().__init__("\n".join(map(told_of, told)))
+        self.guarantees = frozenset(each.guarantee for each in told if each.outcome is Outcome.INVALID)
 
 
 class NotJudged(AssertionError):
@@ -26,14 +31,14 @@ def judge(directory: RunDirectory, history: History, guarantees: Iterable[Guaran
     return directory.write_verdicts(list(kept.values()))
 
 
-def must_hold(verdicts: Iterable[Verdict]) -> None:
+def must_hold(verdicts: Sequence[Verdict]) -> None:
     """Raise unless every verdict is valid."""
     __tracebackhide__ = True
-    told = {outcome: [told_of(each) for each in verdicts if each.outcome is outcome] for outcome in Outcome}
-    if told[Outcome.INVALID]:
-        raise GuaranteeBroken("\n".join([*told[Outcome.INVALID], *told[Outcome.UNKNOWN]]))
-    if told[Outcome.UNKNOWN]:
-        raise NotJudged("\n".join(told[Outcome.UNKNOWN]))
+    having = {outcome: [each for each in verdicts if each.outcome is outcome] for outcome in Outcome}
+    if having[Outcome.INVALID]:
+        raise GuaranteeBroken([*having[Outcome.INVALID], *having[Outcome.UNKNOWN]])
+    if having[Outcome.UNKNOWN]:
+        raise NotJudged("\n".join(map(told_of, having[Outcome.UNKNOWN])))
 
 
 def told_of(verdict: Verdict) -> str:

@@ -4,13 +4,13 @@ Points that would show the same are folded: calls are told apart by their method
 method it is in its volume's life, not by the volume, the node or the order among volumes; for workloads
 treat all their volumes alike, and where an allocation is placed is chance. The first call of each such kind
 stands for the others. And of the phases, only those are kept at which a fault does something else than at
-another one (`PHASES`).
+another one (`Fault.phases`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -21,16 +21,6 @@ from stormpool.history import Call, History
 from stormpool.history import Phase as RunPhase
 from stormpool.nemesis import OnCall, Pattern, Phase, Plan, Planned
 
-# Where a fault about the call itself does something of its own. Elsewhere it would be one of these again: a
-# call refused, lost or copied after the plugin has it only differs in what its caller hears.
-EVERY = (Phase.BEFORE, Phase.DURING, Phase.AFTER)
-PHASES: Mapping[str, Sequence[Phase]] = {
-    "DuplicateCall": (Phase.BEFORE,),
-    "FailCall": (Phase.BEFORE, Phase.AFTER),
-    "LoseAnswer": (Phase.BEFORE, Phase.AFTER),
-    "DelayCall": (Phase.BEFORE, Phase.AFTER),
-    "HangCall": (Phase.BEFORE, Phase.AFTER),
-}
 ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
 
 
@@ -70,9 +60,9 @@ def points(history: History, breaking: Sequence[Breaking]) -> list[Point]:
     return [
         Point((Planned(OnCall(pattern, kind[1], phase), each.fault, each.heal_after),), alike[kind])
         for kind, pattern in found.items()
-        for phase in EVERY
+        for phase in Phase
         for each in breaking
-        if phase in PHASES.get(type(each.fault).__name__, EVERY)
+        if phase in each.fault.phases
     ]
 
 
@@ -81,10 +71,15 @@ def pairs(single: Sequence[Point], seed: int) -> list[Point]:
     found = [
         Point((*first.planned, *second.planned))
         for first, second in combinations(single, 2)
-        if first.planned[0].when != second.planned[0].when
+        if _call(first) != _call(second)
     ]
     Random(seed).shuffle(found)
     return found
+
+
+def _call(point: Point) -> tuple[Pattern, int] | None:
+    when = point.planned[0].when
+    return (when.pattern, when.nth) if isinstance(when, OnCall) else None
 
 
 def methods(some: Iterable[Point]) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PROGRESS = "STORMPOOL_PROGRESS_FD"  # environment: where the command line hears of progress
 LARGEST_SEED = 2**31
 FAILED = pytest.StashKey[BaseException]()
+KNOWN = pytest.StashKey[frozenset[str]]()  # the guarantees that a scenario is known to break
 INTERRUPTED: list[BaseException] = []
 
 
@@ -90,6 +91,7 @@ def _expect_known(path: Path, items: list[pytest.Item]) -> None:
         version = callspec.params.get("nomad_version", "") if callspec else ""
         known = record.of(item.nodeid.partition("[")[0], version)
         if known is not None:
+            item.stash[KNOWN] = frozenset(known.guarantees)
             sure = known.always_red(version)
             why = f"known: {known.what}"
             item.add_marker(pytest.mark.xfail(strict=sure, raises=GuaranteeBroken, reason=why))
@@ -150,11 +152,18 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """What cannot be had here is skipped, and the run says so."""
+    """What cannot be had here is skipped, and the run says so; a breach beside those known is a failure."""
     from stormpool.errors import Unavailable
+    from stormpool.judge import GuaranteeBroken
 
     try:
         yield
+    except GuaranteeBroken as error:
+        known = item.stash.get(KNOWN, error.guarantees)
+        if not error.guarantees <= known:
+            news = ", ".join(sorted(error.guarantees - known))
+            raise AssertionError(f"not known to break {news}: {error}") from error
+        raise
     except Unavailable as error:
         item.stash[FAILED] = error
         pytest.skip(str(error))

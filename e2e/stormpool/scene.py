@@ -19,17 +19,23 @@ from stormpool.target import Aim, Target
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
     from stormpool.conductor import Reached
-    from stormpool.node import Links
+    from stormpool.node import Links, Node
     from stormpool.tap.collector import HeldCall
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Scene:
     """What a fault acts on. Each injection has its own, and is known by it to whatever heals it."""
 
     cluster: Cluster
     held: HeldCall | None = None
     reached: Reached | None = None  # how far the calls of the run have come
+    subject: str | None = None  # what was hit, once something was
+
+    @property
+    def hit(self) -> tuple[str, ...]:
+        """The nodes that were hit, by a fault whose subject is nodes; all when it failed, and may be any."""
+        return tuple(self.subject.split(", ")) if self.subject else tuple(self.cluster.nodes)
 
     def call(self) -> HeldCall:
         """The call that set the fault off. Raises `Misuse` when none did."""
@@ -69,6 +75,10 @@ class Scene:
         if target.aim in (Aim.ONE, Aim.MINORITY, Aim.MAJORITY, Aim.ALL):
             return self._some(target)
         return (self._the_one(target),)
+
+    def clients(self) -> list[Node]:
+        """The clients that are up."""
+        return [node for node in self.cluster.clients() if node.up]
 
     def others(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Every node of the lab but these."""

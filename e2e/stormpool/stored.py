@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stormpool.errors import MachineError
 from stormpool.node import Node
 from stormpool.pools import POOL
+
+if TYPE_CHECKING:
+    from stormpool.scene import Scene
 
 FILLING = ".stormpool-filling"
 NONE = "-"  # what `zfs get` says of a property that is not there
@@ -79,6 +83,16 @@ def find(nodes: Iterable[Node], volume: str) -> Stored:
             if dataset in names:
                 return Stored(node, dataset)
     raise MachineError(f"no node has volume {volume} in a pool that is imported")
+
+
+def hit(scene: Scene, volume: str) -> Stored | None:
+    """Where a volume is that a fault has hit; None for one that was not hit, for it was nowhere."""
+    try:
+        return find(scene.clients(), volume)
+    except MachineError:
+        if scene.subject is None:
+            return None
+        raise
 
 
 def _kept(name: str) -> str:

@@ -12,6 +12,8 @@ import msgspec
 
 from stormpool.errors import Misuse
 
+ENOUGH = 3  # runs, all of them red, after which a run that is not is news
+
 
 class Entry(msgspec.Struct, frozen=True):
     """One thing that is known."""
@@ -24,9 +26,9 @@ class Entry(msgspec.Struct, frozen=True):
     issue: str = ""
 
     def always_red(self, version: str) -> bool:
-        """Whether every run on a version showed it."""
+        """Whether every run on a version showed it, and there were enough of them to say so."""
         seen, _, runs = self.red.get(version, "").partition(" of ")
-        return bool(runs) and seen == runs
+        return seen == runs and int(runs or 0) >= ENOUGH
 
 
 class Record(msgspec.Struct, frozen=True):

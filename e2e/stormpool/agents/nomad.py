@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ class Agents:
         self._apis: dict[str, Api] = {}
         self._any_server = AnyServer(lab.names(Role.SERVER), self.api)
         self._paused: set[str] = set()
+        self._turns = {spec.name: threading.RLock() for spec in lab.nodes()}  # to start and end each agent
         self._others: dict[str, Agent] = {}  # nodes that run another program than the lab's
 
     def start(self) -> None:
@@ -140,6 +142,7 @@ class Agents:
         program = self._others.get(node.spec.name, self._agent)
         argv = [str(program.path), "agent", f"-config={CONFIG}"]
         log = self._logs / f"{node.spec.name}.log"
+        self._paused.discard(node.spec.name)
         self.agents[node.spec.name] = node.start(f"agent of {node.spec.name}", argv, env={}, log=log)
 
     def kill(self, name: str) -> None:
@@ -149,41 +152,50 @@ class Agents:
 
     def restart(self, name: str, program: Agent | None = None) -> None:
         """SIGTERM one agent and start it again once it has ended, or another program; it answers then."""
-        self.agents[name].signal(signal.SIGTERM)
-        self.agents[name].wait(ENDED_WITHIN)
-        if program is not None:
-            self._others[name] = program
-        self.start_agent(self._nodes.nodes[name])
-        self._wait_answers(name)
-
-    def change_back(self) -> None:
-        """Have every node run the lab's own program."""
-        for name in list(self._others):
-            self.restart(name, self._agent)
-            del self._others[name]
-
-    def revive(self) -> None:
-        """Start every agent that does not run, on nodes that are up, and wait until each answers."""
-        ended = [
-            name
-            for name, process in self.agents.items()
-            if not process.alive() and self._nodes.nodes[name].up
-        ]
-        for name in ended:
+        with self._turns[name]:
+            self.agents[name].signal(signal.SIGTERM)
+            self.agents[name].wait(ENDED_WITHIN)
+            if program is not None:
+                self._others[name] = program
             self.start_agent(self._nodes.nodes[name])
+            self._wait_answers(name)
+
+    def change_back(self, *names: str) -> None:
+        """Have nodes run the lab's own program again."""
+        for name in names:
+            if self._others.get(name, self._agent) is not self._agent:
+                self.restart(name, self._agent)
+            self._others.pop(name, None)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The nodes whose agents are of another program than the lab's."""
+        return tuple(self._others)
+
+    def revive(self, *names: str) -> None:
+        """Start the agents of some nodes that are up, where they do not run; return when each answers."""
+        ended = [name for name in names if self._nodes.nodes[name].up and self._start_ended(name)]
         for name in ended:
             self._wait_answers(name)
+
+    def _start_ended(self, name: str) -> bool:
+        """Start an agent, unless it runs; whether it did not."""
+        with self._turns[name]:
+            ended = not self.agents[name].alive()
+            if ended:
+                self.start_agent(self._nodes.nodes[name])
+            return ended
 
     def pause(self, name: str) -> None:
         """SIGSTOP one agent."""
         self.agents[name].signal(signal.SIGSTOP)
         self._paused.add(name)
 
-    def resume(self) -> None:
-        """SIGCONT every agent that was paused."""
-        for name in sorted(self._paused):
+    def resume(self, *names: str) -> None:
+        """SIGCONT agents that were paused."""
+        for name in names:
             self.agents[name].signal(signal.SIGCONT)
-        self._paused.clear()
+            self._paused.discard(name)
 
     def wait_ready(self) -> None:
         """Wait until there is a leader and every client is ready."""
@@ -197,8 +209,9 @@ class Agents:
         )
 
     def wait_agreed(self) -> None:
-        """Wait until all servers that run hold one for the leader. Raises `TimedOut`."""
-        running = [node.spec.name for node in self._of_role(Role.SERVER) if node.up]
+        """Wait until all servers that run, and are not paused, hold one for the leader. Raises `TimedOut`."""
+        servers = [node.spec.name for node in self._of_role(Role.SERVER) if node.up]
+        running = [name for name in servers if self.agents[name].alive() and name not in self._paused]
         wait_until(
             "the servers agree on a leader",
             lambda: {self.api(name).get("status/leader", stale="") for name in running},

@@ -28,9 +28,11 @@ def again(agents: Agents, plugins_found: Callable[[], bool]) -> None:
     clients = agents.lab.names(Role.CLIENT)
     agents.restart_alone(clients)
     what = "clients that were started again have found their plugins"
-    wait_until(what, plugins_found, timeout=REGISTERED_WITHIN)
-    for name in clients:
-        _join(agents, name)
+    try:
+        wait_until(what, plugins_found, timeout=REGISTERED_WITHIN)
+    finally:  # without it they would never know a server
+        for name in clients:
+            _join(agents, name)
 
 
 def _join(agents: Agents, name: str) -> None:

@@ -28,10 +28,10 @@ class ChangeAgent(Fault, frozen=True):
         """Change it."""
         name = scene.node(self.target)
         scene.cluster.agents.restart(name, build.resolve(self.version))
-        return f"{name}: {self.version}"
+        return name
 
     def heal(self, scene: Scene) -> None:
-        """Run the lab's own program everywhere, and every agent that does not run."""
+        """Run the lab's own program there, or at least start the agent, unless it runs."""
         if not self.for_good:
-            scene.cluster.agents.change_back()
-        scene.cluster.agents.revive()
+            scene.cluster.agents.change_back(*scene.hit)
+        scene.cluster.agents.revive(*scene.hit)

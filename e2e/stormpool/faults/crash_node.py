@@ -26,5 +26,5 @@ class CrashNode(Fault, frozen=True):
         return ", ".join(names)
 
     def heal(self, scene: Scene) -> None:
-        """Boot every node that is down."""
-        scene.cluster.boot()
+        """Boot what is down of it."""
+        scene.cluster.boot(*scene.hit)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
+from stormpool.nemesis import Phase
 from stormpool.scene import Scene
 
 
-class CutConnection(Fault, frozen=True):
+class CutConnection(CallFault, frozen=True):
     """The connection between the agent and the plugin is closed, with every call on it."""
+
+    phases = tuple(Phase)
 
     def inject(self, scene: Scene) -> str:
         """Close it."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
 from stormpool.scene import Scene
 
 
-class DelayCall(Fault, frozen=True):
+class DelayCall(CallFault, frozen=True):
     """The call goes on so many seconds later."""
 
     seconds: float

@@ -13,7 +13,7 @@ class DrainNode(Fault, frozen=True):
     """A client is drained, as by `nomad node drain`: its allocations move away, and none is placed there.
 
     `deadline`: seconds until those that have not ended are made to. System jobs, plugins among them, end
-    last; with `ignore_system_jobs` they stay. Healed by ending every drain and making the clients eligible.
+    last; with `ignore_system_jobs` they stay. Healed by ending the drain and making the client eligible.
     """
 
     target: Target
@@ -31,6 +31,6 @@ class DrainNode(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """End it, whether or not it is over; a drain that is over leaves its node ineligible."""
         for seen in scene.cluster.ask("nodes"):
-            if seen["Drain"] or seen["SchedulingEligibility"] != "eligible":
+            if seen["Name"] in scene.hit and (seen["Drain"] or seen["SchedulingEligibility"] != "eligible"):
                 whole = {"NodeID": seen["ID"], "DrainSpec": None, "MarkEligible": True}
                 scene.cluster.api().put(f"node/{seen['ID']}/drain", whole)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
+from stormpool.nemesis import Phase
 from stormpool.scene import Scene
 
 
-class DuplicateCall(Fault, frozen=True):
+class DuplicateCall(CallFault, frozen=True):
     """The plugin gets the request once more than the caller sent it; nobody hears the first answer."""
+
+    phases = (Phase.BEFORE,)
 
     def inject(self, scene: Scene) -> str:
         """Send the copy; the call itself goes on after it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
 from stormpool.scene import Scene
 
 
-class FailCall(Fault, frozen=True):
+class FailCall(CallFault, frozen=True):
     """The caller gets a gRPC status in the plugin's place (numbers: grpc.io, "Status codes")."""
 
     code: int = 14  # UNAVAILABLE

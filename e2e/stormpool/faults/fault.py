@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from stormpool.capability import Capability
-from stormpool.nemesis import OnCall
+from stormpool.nemesis import OnCall, Phase, Trigger
 from stormpool.scene import Scene
 
 
@@ -16,11 +16,15 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     """Something that can be broken, and mended."""
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
+    phases: ClassVar[tuple[Phase, ...]] = tuple(Phase)  # of a call, at which it does something of its own
     holds_its_call: ClassVar[bool] = False  # the call that set it off goes on only when it is healed
 
     def __str__(self) -> str:
         target = getattr(self, "target", "")
         return f"{type(self).__name__}({target})" if target else type(self).__name__
+
+    def check(self, when: Trigger) -> None:
+        """Raise `Misuse` for a trigger that it cannot be set off by."""
 
     def awaits(self) -> tuple[OnCall, ...]:
         """The points of other calls it waits for."""

@@ -19,10 +19,12 @@ class FillPool(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Fill it."""
-        pool = stored.find(scene.cluster.clients(), self.volume).pool
+        pool = stored.find(scene.clients(), self.volume).pool
         pool.fill()
         return f"{pool.dataset} of {pool.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Remove the file."""
-        stored.find(scene.cluster.clients(), self.volume).pool.empty()
+        dataset = stored.hit(scene, self.volume)
+        if dataset is not None:
+            dataset.pool.empty()

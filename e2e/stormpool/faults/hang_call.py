@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
 from stormpool.scene import Scene
 
 
-class HangCall(Fault, frozen=True):
+class HangCall(CallFault, frozen=True):
     """The call stops where it is until the fault is healed."""
 
     holds_its_call = True

@@ -19,5 +19,5 @@ class KillAgent(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Start every agent that does not run."""
-        scene.cluster.agents.revive()
+        """Start it, unless it runs."""
+        scene.cluster.agents.revive(*scene.hit)

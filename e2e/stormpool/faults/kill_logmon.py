@@ -29,6 +29,6 @@ class KillLogmon(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Have the agents start them."""
-        for node in scene.cluster.clients():
+        for node in scene.clients():
             if task.without_logmon(scene, node.spec.name):
                 scene.cluster.agents.restart(node.spec.name)

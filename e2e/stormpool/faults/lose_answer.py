@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
 from stormpool.scene import Scene
 
 
-class LoseAnswer(Fault, frozen=True):
+class LoseAnswer(CallFault, frozen=True):
     """The call ends without an answer, whatever the plugin did (RST_STREAM)."""
 
     def inject(self, scene: Scene) -> str:

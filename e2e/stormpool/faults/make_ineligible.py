@@ -10,7 +10,7 @@ from stormpool.target import Target
 class MakeIneligible(Fault, frozen=True):
     """The scheduler places nothing on a client any more; what runs there stays.
 
-    Healed by making every client eligible.
+    Healed by making it eligible.
     """
 
     target: Target
@@ -22,9 +22,10 @@ class MakeIneligible(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Make every one eligible that is not."""
+        """Make it eligible, unless a drain keeps it from being so."""
         for seen in scene.cluster.ask("nodes"):
-            if seen["SchedulingEligibility"] != "eligible" and not seen["Drain"]:
+            ineligible = seen["SchedulingEligibility"] != "eligible"
+            if seen["Name"] in scene.hit and ineligible and not seen["Drain"]:
                 _set(scene, seen["ID"], "eligible")
 
 

@@ -19,5 +19,5 @@ class PauseAgent(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let every agent go on."""
-        scene.cluster.agents.resume()
+        """Let it go on."""
+        scene.cluster.agents.resume(*scene.hit)

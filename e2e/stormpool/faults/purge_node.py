@@ -25,7 +25,7 @@ class PurgeNode(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Have it register."""
         known = scene.cluster.agents.known()
-        for node in scene.cluster.clients():
+        for node in scene.clients():
             if node.spec.name not in known:
                 scene.cluster.agents.restart(node.spec.name)
         scene.cluster.agents.wait_known()

@@ -20,13 +20,14 @@ class ReachQuota(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Lower the quota and reach it."""
-        dataset = stored.find(scene.cluster.clients(), self.volume)
+        dataset = stored.find(scene.clients(), self.volume)
         dataset.change("quota", str(int(dataset.get("used")) + SPARE))
         dataset.fill()
         return f"{dataset.dataset} of {dataset.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Remove the file and raise the quota."""
-        dataset = stored.find(scene.cluster.clients(), self.volume)
-        dataset.empty()
-        dataset.restore("quota")
+        dataset = stored.hit(scene, self.volume)
+        if dataset is not None:
+            dataset.empty()
+            dataset.restore("quota")

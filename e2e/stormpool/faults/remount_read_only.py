@@ -18,10 +18,12 @@ class RemountReadOnly(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Set it read-only."""
-        dataset = stored.find(scene.cluster.clients(), self.volume)
+        dataset = stored.find(scene.clients(), self.volume)
         dataset.change("readonly", "on")
         return f"{dataset.dataset} of {dataset.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Set it as it was."""
-        stored.find(scene.cluster.clients(), self.volume).restore("readonly")
+        dataset = stored.hit(scene, self.volume)
+        if dataset is not None:
+            dataset.restore("readonly")

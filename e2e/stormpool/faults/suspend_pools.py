@@ -23,7 +23,7 @@ class SuspendPools(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Fail the writes, and write."""
-        dataset = stored.find(scene.cluster.clients(), self.volume)
+        dataset = stored.find(scene.clients(), self.volume)
         node, pool = dataset.node, dataset.pool.dataset
         pools.limit_writes(node, "0")
         # A change of a property is written at once, and comes back when the pool does.
@@ -37,7 +37,7 @@ class SuspendPools(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Let writes succeed, and have those that wait done."""
-        for node in scene.cluster.clients():
+        for node in scene.clients():
             pools.limit_writes(node, "unlimited")
             for pool in pools.imported(node):
                 node.run(["zpool", "clear", pool])

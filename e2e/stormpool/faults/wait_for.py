@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stormpool.faults.fault import Fault
+from stormpool.faults.call_fault import CallFault
 from stormpool.nemesis import OnCall
 from stormpool.scene import Scene
 
 
-class WaitFor(Fault, frozen=True):
+class WaitFor(CallFault, frozen=True):
     """The call goes on once another one has come to a point, or after so many seconds.
 
     Calls come in an order of one's choosing by it: `on(rpc(A).before, WaitFor(rpc(B).answered))` has the

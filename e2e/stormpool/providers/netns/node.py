@@ -105,7 +105,7 @@ class NamespaceNode:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        return NamespaceStream(entered, on_line)
+        return NamespaceStream(entered, on_line, self._forget)
 
     def write(self, path: str, text: str) -> None:
         """Write a file on the node, with the directories above it."""
@@ -141,6 +141,12 @@ class NamespaceNode:
         child = self._nest.spawn(argv, **how)
         self._entered.append(child)
         return child
+
+    def _forget(self, child: subprocess.Popen[bytes]) -> None:
+        """A child has ended, and was reaped; after a crash it was forgotten already."""
+        if child in self._entered:
+            self._entered.remove(child)
+        self._nest.forget(child)
 
     def _here(self, path: str) -> Path:
         return Path(f"/proc/{self.init}/root{path}")

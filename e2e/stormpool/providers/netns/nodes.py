@@ -79,6 +79,11 @@ class NamespaceNodes:
         self._spawned.append(child)
         return child
 
+    def forget(self, child: subprocess.Popen[bytes]) -> None:
+        """A child has ended, and was reaped."""
+        if child in self._spawned:
+            self._spawned.remove(child)
+
     def up(self) -> None:
         """Bring everything up, or leave nothing and raise."""
         try:

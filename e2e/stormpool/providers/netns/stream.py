@@ -7,7 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 
-from stormpool.providers.netns.pipes import pipe
+from stormpool.providers.netns.pipes import close, pipe
 
 STOP_TIMEOUT = 30.0  # seconds that a command may take to tell its last line
 
@@ -15,8 +15,14 @@ STOP_TIMEOUT = 30.0  # seconds that a command may take to tell its last line
 class NamespaceStream:
     """A command in a node that tells a line at a time, until its standard input closes."""
 
-    def __init__(self, entered: subprocess.Popen[bytes], on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        entered: subprocess.Popen[bytes],
+        on_line: Callable[[str], None],
+        ended: Callable[[subprocess.Popen[bytes]], None],
+    ) -> None:
         self._entered = entered
+        self._ended = ended
         self._thread = threading.Thread(target=self._read, args=(on_line,), name="stream", daemon=True)
         self._thread.start()
 
@@ -25,7 +31,11 @@ class NamespaceStream:
             on_line(line.decode(errors="replace"))
 
     def stop(self) -> None:
-        """Close its standard input, and return when it has told its last line."""
+        """Close its standard input, and return when it has told its last line and ended."""
         with contextlib.suppress(BrokenPipeError):
             pipe(self._entered, "stdin").close()
         self._thread.join(STOP_TIMEOUT)
+        if not self._thread.is_alive():
+            self._entered.wait(STOP_TIMEOUT)
+            close(self._entered)
+            self._ended(self._entered)

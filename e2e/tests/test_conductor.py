@@ -1,0 +1,176 @@
+"""A plan that is carried out: what was broken is mended, in the right order, whatever faults do."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from stormpool import faults, nemesis
+from stormpool.conductor import Conductor
+from stormpool.errors import MachineError, Misuse
+from stormpool.faults.fault import Fault
+from stormpool.history import Call, History
+from stormpool.history import Fault as Told
+from stormpool.nemesis import Plan, rpc
+from stormpool.scene import Scene
+from stormpool.store import Recorder
+
+DONE: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> Iterator[None]:
+    yield
+    DONE.clear()
+
+
+class Noted(Fault, frozen=True, tag="test_conductor.Noted"):
+    """Says what was done to it; fails where it is told to."""
+
+    name: str
+    failing: str = ""
+    times: int = 99
+
+    def inject(self, scene: Scene) -> str:
+        DONE.append(f"inject {self.name}")
+        if self.failing == "inject":
+            raise KeyError(self.name)
+        return self.name
+
+    def heal(self, scene: Scene) -> None:
+        DONE.append(f"heal {self.name}")
+        if self.failing == "heal" and DONE.count(f"heal {self.name}") <= self.times:
+            raise ValueError(self.name)
+
+
+class Taps:
+    """What a conductor says to the taps, and what it hears of them."""
+
+    def __init__(self) -> None:
+        self.on_held: Any = None
+
+    def hold(self, methods: frozenset[str], on_held: Any) -> None:
+        self.on_held = on_held
+
+
+class Held:
+    """A call that has stopped."""
+
+    reply = None
+
+    def __init__(self) -> None:
+        self.call = Call(t=1, id="c/1", plugin="zfs", node="client1", method="NodeStageVolume")
+        self.went_on = threading.Event()
+
+    def go_on(self) -> None:
+        self.went_on.set()
+
+
+class Stage:
+    """A conductor, and what it has written down."""
+
+    def __init__(self, plan: Plan, directory: Path, first: int = 0) -> None:
+        self._file = directory / "history.jsonl"
+        recorder = Recorder(self._file)
+        self.taps = Taps()
+        cluster = cast(Any, SimpleNamespace(recorder=recorder))
+        self.conductor = Conductor(plan, cluster, cast(Any, self.taps), first)
+
+    def steps(self) -> list[tuple[int, str]]:
+        return [(event.id, event.step) for event in History.decode(self._file.read_bytes()).of(Told)]
+
+
+def at_once(*each: Fault) -> Plan:
+    return sum((nemesis.on(rpc("NodeStageVolume").before, one) for one in each), Plan())
+
+
+def test_what_was_broken_last_is_mended_first(tmp_path: Path) -> None:
+    stage = Stage(at_once(Noted("a"), Noted("b")), tmp_path, first=5)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    stage.conductor.heal()
+    assert DONE == ["inject a", "inject b", "heal b", "heal a"]
+    assert stage.steps() == [
+        (5, "planned"),
+        (6, "planned"),
+        (5, "injected"),
+        (6, "injected"),
+        (6, "healed"),
+        (5, "healed"),
+    ]
+
+
+def test_a_fault_that_fails_is_mended_at_once_and_its_call_goes_on(tmp_path: Path) -> None:
+    stage = Stage(at_once(Noted("a", failing="inject")), tmp_path)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    assert DONE == ["inject a", "heal a"]
+    stage.conductor.heal()
+    assert stage.steps() == [(0, "planned"), (0, "failed")]
+
+
+def test_what_stays_broken_makes_the_run_worth_nothing(tmp_path: Path) -> None:
+    stage = Stage(at_once(Noted("a"), Noted("b", failing="heal")), tmp_path)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    with pytest.raises(MachineError, match="could not be mended"):
+        stage.conductor.heal()
+    assert DONE[-1] == "heal a"  # all the same
+
+
+def test_mending_that_failed_is_tried_again_at_the_end(tmp_path: Path) -> None:
+    plan = nemesis.on(rpc("NodeStageVolume").before, Noted("a", failing="heal", times=1), heal_after=0.0)
+    stage = Stage(plan, tmp_path)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    stage.conductor.heal()
+    while DONE.count("heal a") < 2:  # the first was under way
+        stage.conductor.heal()
+    assert stage.steps()[-1] == (0, "healed")
+
+
+def test_faults_that_wait_for_their_time_hold_up_no_call(tmp_path: Path) -> None:
+    plan = sum((nemesis.at(60.0, Noted(f"t{number}")) for number in range(200)), Plan())
+    stage = Stage(plan + at_once(Noted("a")), tmp_path)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    stage.conductor.heal()
+    assert DONE == ["inject a", "heal a"]
+
+
+def test_every_call_that_hangs_goes_on_in_the_end(tmp_path: Path) -> None:
+    stage = Stage(nemesis.on(rpc("NodeStageVolume").every.before, faults.HangCall()), tmp_path)
+    stage.conductor.start()
+    some = [Held(), Held(), Held()]
+    for held in some:
+        stage.taps.on_held(held)
+    stage.conductor.heal()
+    assert all(held.went_on.is_set() for held in some)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        nemesis.on(rpc("NodeStageVolume").during, faults.HangCall()),
+        nemesis.on(rpc("NodeStageVolume").answered, faults.DuplicateCall()),
+        nemesis.on(rpc("NodeStageVolume").answered, faults.DropRequest()),
+        nemesis.at(1.0, faults.FailCall()),
+    ],
+)
+def test_a_fault_planned_where_it_does_nothing_is_refused(plan: Plan) -> None:
+    (planned,) = plan.planned
+    with pytest.raises(Misuse):
+        planned.fault.check(planned.when)
