@@ -44,7 +44,7 @@ class Call(Event, frozen=True, gc=False, tag="call"):
     plugin: str
     node: str  # where the plugin runs
     method: str  # without its service: ControllerPublishVolume
-    volume: str = ""
+    volume: str = ""  # by its name: where the plugin has another id for it, that is in `args` as volume_id
     target: str = ""  # the CSI node id a controller call is about
     args: Fields = {}  # the request's other fields; never a secret
     alloc: str = ""  # of the plugin
@@ -108,6 +108,12 @@ class PluginView(Event, frozen=True, gc=False, tag="plugin_view"):
     controllers: dict[str, bool]
 
 
+class Unwatched(Event, frozen=True, gc=False, tag="unwatched"):
+    """From `since` to `t` no server answered: what they held for true may have changed, and is told late."""
+
+    since: int
+
+
 class Volume(Event, frozen=True, gc=False, tag="volume"):
     """A volume was made for the workload."""
 
@@ -133,10 +139,16 @@ class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):
 
     alloc: str
     writes: int
+    life: str = ""  # a task that is started again in its allocation counts from 1 again
+
+    @property
+    def writer(self) -> str:
+        """What its lines on the volume begin with."""
+        return f"{self.alloc}/{self.life}" if self.life else self.alloc
 
 
 class Contents(Event, frozen=True, gc=False, tag="contents"):
-    """What was read back from a volume: for each allocation how many of its writes, from its first on."""
+    """What was read back from a volume: for each writer how many of its writes, from its first on."""
 
     volume: str
     node: str
@@ -157,7 +169,7 @@ class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Mount(msgspec.Struct, frozen=True, gc=False):
-    """One ZFS file system mounted on a node."""
+    """One ZFS file system mounted on a node, or whatever a plugin has mounted there for an agent."""
 
     source: str
     target: str
@@ -167,8 +179,8 @@ class Mount(msgspec.Struct, frozen=True, gc=False):
 class Observed(Event, frozen=True, gc=False, tag="observed"):
     """What a node's kernel and pools showed at `t`.
 
-    While the workload runs only tasks with a ZFS file system of their own are told, and only when that
-    changed; what was told before still held at `since`.
+    While the workload runs only tasks with a ZFS file system of their own are told, when that changed and
+    every second; what was told before still held at `since`.
     """
 
     node: str
@@ -178,6 +190,12 @@ class Observed(Event, frozen=True, gc=False, tag="observed"):
     mounts: list[Mount] = []
     pools: list[str] = []
     datasets: list[str] = []
+
+
+class Down(Event, frozen=True, gc=False, tag="down"):
+    """A node went down with all that ran, was staged and was mounted on it; its disk is as it was."""
+
+    node: str
 
 
 class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -206,6 +224,18 @@ class Books(Event, frozen=True, gc=False, tag="books"):
     exhausted: list[str] = []  # messages of placements refused because a volume's claims are exhausted
     settled_in: float = -1.0  # seconds; negative: not within the bound
 
+    @property
+    def live(self) -> set[str]:
+        """The allocations whose tasks may still run."""
+        return {alloc.id for alloc in self.allocs if alloc.live}
+
+    @property
+    def used(self) -> set[str]:
+        """The volumes that one of these has, by its claim or by its own word."""
+        live = self.live
+        claimed = {volume for volume, allocs in self.claims.items() if live.intersection(allocs)}
+        return claimed | {volume for alloc in self.allocs if alloc.live for volume in alloc.volumes}
+
 
 AnyEvent = (
     Phase
@@ -216,11 +246,13 @@ AnyEvent = (
     | Leader
     | Member
     | PluginView
+    | Unwatched
     | Volume
     | Operation
     | Acknowledged
     | Contents
     | Observed
+    | Down
     | Books
 )
 Kind = TypeVar("Kind", bound=Event)

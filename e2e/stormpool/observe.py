@@ -5,7 +5,8 @@ Runs on the node, with nothing but Python's standard library; prints JSON lines 
 
     python observe.py            everything, once
     python observe.py --watch S  the tasks that have a ZFS file system of their own, whenever that changed,
-                                 looked at every S seconds until standard input closes
+                                 and every second as long as there are any, for the node may crash before it
+                                 changes; looked at every S seconds until standard input closes
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import time
 from typing import Any
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
+ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
 LONGEST = 300  # characters kept of a command line
+AGAIN_AFTER = 10**9  # nanoseconds after which what has not changed is told again
 
 
 def _read(path: str) -> str:
@@ -43,6 +46,19 @@ def zfs_mounts(mounts: list[list[str]]) -> list[tuple[str, str, bool]]:
         (source, point, "rw" in options.split(","))
         for _, _, point, options, kind, source in mounts
         if kind in ("zfs", "fuse.zfs")
+    ]
+
+
+def asked_mounts(mounts: list[list[str]]) -> list[tuple[str, str, bool]]:
+    """The mounts that an agent had a plugin make, of whatever file system: source, mount point, writable.
+
+    They are in the directories that the agent gives to plugins for staging and publishing (nomad,
+    client/pluginmanager/csimanager/volume.go, StagingDirName and AllocSpecificDirName).
+    """
+    return [
+        (source, point, "rw" in options.split(","))
+        for _, _, point, options, _, source in mounts
+        if ASKED.search(point)
     ]
 
 
@@ -138,7 +154,9 @@ def _names(*argv: str) -> list[str]:
 
 def everything() -> dict[str, Any]:
     """All that can be seen of this node."""
-    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in zfs_mounts(own_mounts())]
+    own = own_mounts()
+    shown = dict.fromkeys([*zfs_mounts(own), *asked_mounts(own)])
+    mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in shown]
     return {
         "at": time.monotonic_ns(),
         "processes": processes(),
@@ -154,14 +172,14 @@ def _tell(seen: dict[str, Any]) -> None:
 
 def watch(every: float) -> None:
     """Tell of tasks with a ZFS file system of their own until standard input closes."""
-    before, since = None, 0
+    before, since, told = None, 0, 0
     while True:
         at = time.monotonic_ns()
         writers = [seen for seen in processes() if seen["writes"]]
         now = {(seen["alloc"], source) for seen in writers for source in seen["writes"]}
-        if now != before:
+        if now != before or (now and at - told >= AGAIN_AFTER):
             _tell({"at": at, "since": since, "processes": writers})
-            before = now
+            before, told = now, at
         since = at
         if select.select([sys.stdin], [], [], every)[0]:
             _tell({"at": time.monotonic_ns(), "since": since, "processes": []})

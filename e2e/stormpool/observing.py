@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stormpool.history import Mount, Observed, Process
+from stormpool.history import Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
 
@@ -34,6 +34,7 @@ class Observing:
 
     def lost(self, name: str) -> None:
         """A node has crashed, and its observer with it: nothing runs there now."""
+        self._recorder.write(Down(self._recorder.now(), name))
         if name in self._watching:
             self._watching[name].stop()
             self._recorder.write(Observed(self._recorder.now(), name))

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of, consumers, exhausted
 from stormpool.checkers.nothing_left_behind import left_on
-from stormpool.checkers.published_is_unpublished import published_is_unpublished
+from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
 from stormpool.history import Books, Observed
 from stormpool.node import Node
-from stormpool.verdict import Outcome
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
     """Wait until plugins have undone what they did; servers may free a claim before that."""
 
     def all_undone() -> bool:
-        history, _ = cluster.so_far()
-        return published_is_unpublished(history).outcome is not Outcome.INVALID
+        return not left_published(cluster.so_far()[0])
 
     with contextlib.suppress(TimedOut):
         wait_until("what was published is unpublished", all_undone, timeout=_left(within), every=LOOK_EVERY)

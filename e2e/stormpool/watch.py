@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -17,7 +18,7 @@ from msgspec import structs
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import Event, Leader, Member, PluginView
+from stormpool.history import SECOND, Event, Leader, Member, PluginView, Unwatched
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -26,7 +27,10 @@ log = logging.getLogger(__name__)
 # hashicorp/raft's own words, with the time in front (agents print UTC where the zone is UTC).
 ELECTION = re.compile(r"(\S+) \[INFO\]\s+nomad\.raft: election won:.*?\bterm=(\d+)")
 LOOK_EVERY = 0.2  # seconds between two looks at the servers' logs
-QUERY = 5.0  # seconds a blocking query waits for news
+QUERY = 0.5  # seconds a blocking query waits for news; an answer without any is news as well
+# Nanoseconds without an answer after which what the servers hold for true is not known. Not more than what a
+# checker leaves before and after a change (`stormpool.checkers.lowest_healthy_controller.STEADY`).
+SILENT = SECOND
 STOP_TIMEOUT = 5.0  # seconds that reading the logs to their end may take
 
 
@@ -40,7 +44,8 @@ class Watch:
         self._recorder = recorder
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._known: dict[str, Event] = {}  # what was told last, by what it is about
+        self._known: dict[str, Event] = {}  # what was told last, by what it is about; times are the clock's
+        self._heard: dict[str, int] = {}  # when a server last answered what it was asked, by the clock
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
 
     def start(self) -> None:
@@ -66,27 +71,44 @@ class Watch:
             try:
                 api = self._agents.api(names[turn % len(names)])
                 last = api.until(path, partial(ne, last), timeout=QUERY, missing=missing)
+                self.heard(path)
                 if last is not None:
                     tell(last)
             except TimedOut:
-                continue
+                self.heard(path)
             except (ApiError, Unreachable) as error:
                 log.debug("watching %s: %s", path, error)
                 turn += 1
                 self._stop.wait(LOOK_EVERY)
 
     def retell(self) -> None:
-        """Write what the servers hold for true now into a history that has just begun."""
+        """Write what the servers hold for true into a history that has just begun, since when: before it."""
         with self._lock:
             for event in self._known.values():
-                self._recorder.write(structs.replace(event, t=self._recorder.now()))
+                self._recorder.write(structs.replace(event, t=event.t - self._recorder.zero))
 
-    def _tell(self, about: str, event: Event) -> None:
+    def heard(self, path: str) -> None:
+        """A server has answered: what had changed until now is told."""
+        self.tell_silences()
+        with self._lock:
+            self._heard[path] = time.monotonic_ns()
+
+    def tell_silences(self) -> None:
+        """Write for how long nobody has answered; what goes on is told as it goes on."""
+        with self._lock:
+            now = time.monotonic_ns()
+            for path, heard in self._heard.items():
+                if now - heard > SILENT:
+                    self._heard[path] = now
+                    zero = self._recorder.zero
+                    self._recorder.write(Unwatched(now - zero, heard - zero))
+
+    def tell(self, about: str, event: Event) -> None:
         """Write what has changed about something."""
         with self._lock:
             before = self._known.get(about)
             if before is None or structs.replace(before, t=event.t) != event:
-                self._known[about] = event
+                self._known[about] = structs.replace(event, t=event.t + self._recorder.zero)
                 self._recorder.write(event)
 
     def _members(self) -> Callable[[list[dict[str, Any]]], None]:
@@ -94,7 +116,7 @@ class Watch:
             for node in nodes:
                 eligible = node["SchedulingEligibility"] == "eligible"
                 member = Member(self._recorder.now(), node["Name"], node["ID"], node["Status"], eligible)
-                self._tell(f"node {node['ID']}", member)
+                self.tell(f"node {node['ID']}", member)
 
         return tell
 
@@ -103,7 +125,7 @@ class Watch:
             controllers = {
                 client: bool(info["Healthy"]) for client, info in (seen["Controllers"] or {}).items()
             }
-            self._tell(f"plugin {plugin}", PluginView(self._recorder.now(), plugin, controllers))
+            self.tell(f"plugin {plugin}", PluginView(self._recorder.now(), plugin, controllers))
 
         return tell
 
@@ -114,10 +136,15 @@ class Watch:
         last_round = False
         while not last_round:
             last_round = self._stop.wait(LOOK_EVERY)
+            self.tell_silences()
+            won: list[Leader] = []
             for path in logs:
-                read[path] += self._read_elections(path, read[path])
+                read[path] += self._read_elections(path, read[path], won)
+            for leader in sorted(won, key=lambda leader: leader.term):  # who was told of last leads
+                self.tell("leader", leader)
 
-    def _read_elections(self, path: Path, start: int) -> int:
+    def _read_elections(self, path: Path, start: int, won: list[Leader]) -> int:
+        """Read on in a log, of whole lines, and add the elections found; how far it was read."""
         if not path.exists():
             return 0
         with path.open("rb") as file:
@@ -126,5 +153,5 @@ class Watch:
         whole = text[: text.rfind(b"\n") + 1]
         for when, term in ELECTION.findall(whole.decode(errors="replace")):
             at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
-            self._tell("leader", Leader(at, path.stem, int(term)))
+            won.append(Leader(at, path.stem, int(term)))
         return len(whole)

@@ -1,8 +1,13 @@
-"""Who can write to a volume, read from what a process sees mounted."""
+"""Who can write to a volume, read from what a process sees mounted; and when that is told."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from stormpool.observe import contained_writes, mounts_in, root_of
+from stormpool import observe
+from stormpool.observe import asked_mounts, contained_writes, mounts_in, root_of, zfs_mounts
 
 NODE = """\
 301 300 0:60 / / rw,relatime shared:1 - tmpfs root rw
@@ -35,3 +40,28 @@ SETTING_UP = (
 )
 def test_who_can_write(mountinfo: str, writes: list[str]) -> None:
     assert contained_writes(mounts_in(mountinfo), root_of(mounts_in(NODE))) == writes
+
+
+def test_what_an_agent_asked_for_is_told_whatever_its_file_system() -> None:
+    staged = "/nomad/client/csi/node/hostpath/staging/default/vol9/rw"
+    mounts = mounts_in(NODE + f"312 301 8:1 /data {staged} ro shared:9 - ext4 /dev/sda1 rw\n")
+    assert ("/dev/sda1", staged, False) not in zfs_mounts(mounts)
+    assert asked_mounts(mounts) == [
+        ("vol1", "/nomad/client/csi/monolith/zfs/per-alloc/a/vol1/rw", True),
+        ("/dev/sda1", staged, False),
+    ]
+
+
+@pytest.mark.parametrize("writes", [["vol1"], []], ids=["a task goes on", "nobody writes"])
+def test_what_goes_on_is_told_again_every_second(monkeypatch: pytest.MonkeyPatch, writes: list[str]) -> None:
+    looks = 26  # five a second
+    clock: Iterator[int] = iter(range(0, 10**12, 10**9 // 5))
+    closed: Iterator[list[bool]] = iter([[]] * (looks - 1) + [[True]])
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(observe, "processes", lambda: [{"alloc": "a", "writes": writes}])
+    monkeypatch.setattr(observe, "_tell", told.append)
+    monkeypatch.setattr(observe, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
+    monkeypatch.setattr(observe, "select", SimpleNamespace(select=lambda *_: (next(closed), [], [])))
+    observe.watch(0.2)
+    assert [seen["at"] / 1e9 for seen in told[:-1]] == ([0, 1, 2, 3, 4, 5] if writes else [0])
+    assert told[-1]["processes"] == []

@@ -1,11 +1,14 @@
 """What counts as an overlap, and what is told apart."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool.checkers.serialized_controller_calls import serialized_controller_calls
-from stormpool.history import Call, Event, Gone, History, Leader, Reply
+from stormpool.history import SECOND, Call, Event, Fault, Gone, History, Leader, Reply
 from stormpool.verdict import Outcome
+
+TERMS: list[Event] = [Leader(-9, "server1", 2), Leader(4, "server2", 3)]
 
 
 def rpc(
@@ -43,8 +46,55 @@ def test_a_call_that_was_given_up_is_over() -> None:
 
 
 def test_an_overlap_across_a_change_of_leader_is_told_apart() -> None:
-    verdict = judge(rpc("a", 0, 10), [Leader(4, "server2", 3)], rpc("b", 5, 15))
+    verdict = judge(TERMS, rpc("a", 0, 10), rpc("b", 5, 15), rpc("c", 20, 30))
     assert verdict == (Outcome.VALID, 0, ["1 overlaps across a change of leader"])
+
+
+def test_what_was_only_told_apart_was_not_judged() -> None:
+    verdict = judge(TERMS, rpc("a", 0, 10), rpc("b", 5, 15))
+    assert verdict == (Outcome.UNKNOWN, 0, ["1 overlaps across a change of leader"])
+
+
+def test_the_first_leader_that_is_told_of_is_no_change() -> None:
+    assert judge([Leader(4, "server2", 3)], rpc("a", 0, 10), rpc("b", 5, 15))[:2] == (Outcome.INVALID, 1)
+
+
+def test_one_that_led_before_may_go_on_with_what_it_had_taken_on() -> None:
+    late = (rpc("a", 9 * SECOND, 12 * SECOND), rpc("b", 10 * SECOND, 11 * SECOND))
+    assert judge(TERMS, *late)[1:] == (0, ["1 overlaps across a change of leader"])
+
+
+def test_each_serializer_lets_only_one_call_through() -> None:
+    late = (rpc(name, 9 * SECOND + at, 12 * SECOND) for at, name in enumerate("abc"))
+    assert judge(TERMS, *late)[:2] == (Outcome.INVALID, 2)
+
+
+def test_two_minutes_after_an_election_only_one_server_is_at_it() -> None:
+    late = (rpc("a", 130 * SECOND, 132 * SECOND), rpc("b", 131 * SECOND, 133 * SECOND))
+    assert judge(TERMS, *late)[:2] == (Outcome.INVALID, 1)
+
+
+@pytest.mark.parametrize("subject", ["server1", "client1, server1"])
+def test_a_leader_whose_process_was_ended_goes_on_with_nothing(subject: str) -> None:
+    killed: list[Event] = [Fault(3, 0, "CrashNode", "injected", subject)]
+    late = (rpc("a", 9 * SECOND, 12 * SECOND), rpc("b", 10 * SECOND, 11 * SECOND))
+    assert judge(TERMS, killed, *late)[:2] == (Outcome.INVALID, 1)
+    assert judge(TERMS, killed, rpc("c", 0, 20 * SECOND), late[0])[1] == 0  # on its way when it ended
+
+
+def test_one_that_leads_again_has_its_serializer_still() -> None:
+    again: list[Event] = [Leader(-9, "server1", 2), Leader(4, "server1", 3)]
+    late = (rpc("a", 9 * SECOND, 12 * SECOND), rpc("b", 10 * SECOND, 11 * SECOND))
+    assert judge(again, *late)[:2] == (Outcome.INVALID, 1)
+
+
+def test_a_call_that_was_held_on_its_way_comes_when_the_plugin_has_it() -> None:
+    held: list[Event] = [
+        Call(SECOND, "a", "zfs", "client1", "ControllerPublishVolume", sent=10 * SECOND),
+        Reply(11 * SECOND, "a"),
+    ]
+    assert judge(held, rpc("b", 2 * SECOND, 3 * SECOND)) == (Outcome.VALID, 0, [])
+    assert judge(held, rpc("c", 9 * SECOND, 12 * SECOND))[:2] == (Outcome.INVALID, 1)
 
 
 def test_what_agents_do_not_serialize_is_told_apart() -> None:

@@ -20,7 +20,7 @@ class Begun:
 
 
 def calls(numbers: Iterator[int], alloc: str = "0123456789") -> Calls:
-    return Calls(Hello(plugin="zfs", node="client1", alloc=alloc), NO_MESSAGES, Begun(), numbers)
+    return Calls(Hello(plugin="zfs", node="client1", alloc=alloc), NO_MESSAGES, Begun(), numbers, {})
 
 
 def opened(tap: Calls) -> list[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from stormpool.history import Acknowledged, Contents, History, Operation
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
@@ -12,8 +13,8 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 def no_acknowledged_write_is_lost(history: History) -> Verdict:
     """Every write that a task had synced and told of is on its volume when it is read back afterwards.
 
-    Over restarts, drains, another node and what else happened in between. Volumes that could not be read back
-    are not judged, nor tasks whose output is gone.
+    Over restarts of the task, of the node, drains, another node and what else happened in between. Volumes
+    that could not be read back are not judged, nor tasks whose output is gone, nor what was written later.
     """
     volume_of = {each.alloc: each.subject for each in history.of(Operation) if each.name == "attach"}
     told: dict[str, list[Acknowledged]] = defaultdict(list)
@@ -23,12 +24,17 @@ def no_acknowledged_write_is_lost(history: History) -> Verdict:
     read = {contents.volume: contents for contents in history.of(Contents)}
     judged, witnesses = 0, []
     for volume, contents in read.items():
-        for each in told[volume]:
+        for each in _last_told(told[volume], contents):
             judged += each.writes
-            there = contents.writes.get(each.alloc, 0)
+            there = contents.writes.get(each.writer, 0)
             if there < each.writes:
                 of = f"the {each.writes} writes that allocation {each.alloc[:8]} told of"
                 what = f"{volume} has {there} of {of}, at {seconds(contents.t)}"
                 witnesses.append(Witness(what, each.t, contents.t, [contents.node]))
     nothing = "no volume was read back" if not read else "no task told of a write"
     return no_acknowledged_write_is_lost.found(judged, witnesses, nothing=nothing)
+
+
+def _last_told(told: Iterable[Acknowledged], contents: Contents) -> Iterable[Acknowledged]:
+    """What every writer had told of, last, before a volume was read."""
+    return {each.writer: each for each in told if each.t <= contents.t}.values()

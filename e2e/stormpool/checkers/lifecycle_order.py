@@ -10,7 +10,8 @@ from enum import Enum
 
 import msgspec
 
-from stormpool.history import Call, Gone, History, Member, Reply
+from stormpool.checkers.csi_nodes import csi_nodes, node_of
+from stormpool.history import Call, Down, Gone, History, Member, Reply
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -39,8 +40,7 @@ class _Plugin:
     attaches: bool = False  # it has ControllerPublishVolume
     stages: bool = False  # it has NodeStageVolume
     places: dict[tuple[str, str], _Place] = field(default_factory=lambda: defaultdict(_Place))
-    volume_context: dict[str, str] = field(default_factory=dict)
-    node_names: dict[str, str] = field(default_factory=dict)  # CSI node id → node
+    volume_context: dict[str, str | None] = field(default_factory=dict)
     staged_at: dict[tuple[str, str], str] = field(default_factory=dict)  # node, staging path → volume
 
 
@@ -54,7 +54,7 @@ class _Step(msgspec.Struct):  # made faster than a dataclass, and there is one a
 
 
 STAGING, TARGET = "staging_target_path", "target_path"  # fields of the node service's requests
-TELLING = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "NodeGetInfo", "CreateVolume"})
+TELLING = frozenset({"ControllerGetCapabilities", "NodeGetCapabilities", "CreateVolume"})
 
 
 @guarantee("lifecycle order")
@@ -64,7 +64,8 @@ def lifecycle_order(history: History) -> Verdict:
     No call is made before the step it needs was answered with OK; nothing is unstaged while a task's target
     uses it or is about to, or detached while it is staged or being staged, unless its node was lost; one
     staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
-    failed or unanswered call left behind is unsure, and breaks nothing.
+    failed or unanswered call left behind is unsure, and breaks nothing. A node that went down has nothing
+    staged or published any more.
     """
     order = _Order(history)
     order.follow(history)
@@ -84,6 +85,7 @@ class _Order:
         self._plugins: dict[str, _Plugin] = defaultdict(_Plugin)
         self._open: dict[str, _Step] = {}
         self._down: set[str] = set()
+        self._nodes = csi_nodes(history)
         self._learn_capabilities(history)
 
     def follow(self, history: History) -> None:
@@ -101,6 +103,20 @@ class _Order:
                 opened.pop(event.id, None)
             elif type(event) is Member:
                 (self._down.discard if event.status == "ready" else self._down.add)(event.node)
+            elif type(event) is Down:
+                self._forget(event.node)
+
+    def _forget(self, node: str) -> None:
+        """A node went down: nothing is staged or published on it any more; what is attached to it stays."""
+        for plugin in self._plugins.values():
+            for (_, where), place in plugin.places.items():
+                if where == node:
+                    place.staged.clear()
+                    place.targets.clear()
+            for key in [key for key in plugin.staged_at if key[0] == node]:
+                del plugin.staged_at[key]
+        for name in [name for name, step in self._open.items() if step.call.node == node]:
+            del self._open[name]
 
     def _learn_capabilities(self, history: History) -> None:
         """What each plugin says it can do, at any time of the run: an agent must not rely on less."""
@@ -113,16 +129,15 @@ class _Order:
                     plugin.attaches |= '"PUBLISH_UNPUBLISH_VOLUME"' in said.get("capabilities", "")
                 case "NodeGetCapabilities":
                     plugin.stages |= '"STAGE_UNSTAGE_VOLUME"' in said.get("capabilities", "")
-                case "NodeGetInfo":
-                    plugin.node_names[said.get("node_id", rpc.call.node)] = rpc.call.node
                 case "CreateVolume":
-                    volume = json.loads(said.get("volume", "{}"))
-                    plugin.volume_context[volume.get("volume_id", "")] = _plain(volume.get("volume_context"))
+                    made = _read(said.get("volume", "{}"))
+                    if isinstance(made, dict):
+                        plugin.volume_context[rpc.call.volume] = _plain(made.get("volume_context"))
 
     def _begin(self, call: Call) -> None:
         self.judged += 1
         plugin = self._plugins[call.plugin]
-        node = plugin.node_names.get(call.target, call.target) or call.node
+        node = node_of(call, self._nodes)
         step = _Step(call, plugin, plugin.places[call.volume, node], node)
         CHECKS[call.method](self, step)
         self._open[call.id] = step
@@ -138,9 +153,10 @@ class _Order:
         path = call.args.get(STAGING, "")
         self._needs_attach(step)
         given, created = _plain(call.args.get("publish_context")), plugin.volume_context.get(call.volume)
-        if place.published is Is.DONE and place.context not in (None, given):
+        if place.published is Is.DONE and given is not None and place.context not in (None, given):
             self._broken(step, f"its publish context was {given}, and the plugin gave {place.context}")
-        if created is not None and created != (told := _plain(call.args.get("volume_context"))):
+        told = _plain(call.args.get("volume_context"))
+        if created is not None and told not in (None, created):
             self._broken(step, f"its volume context was {told}, and the plugin gave {created}")
         held = plugin.staged_at.get((step.node, path), call.volume)
         if held != call.volume:
@@ -253,9 +269,20 @@ CONCLUSIONS: dict[str, Callable[[_Step, Reply], None]] = {
 }
 
 
-def _plain(context: object) -> str:
-    """A context as text that can be compared, whether it came as JSON text or as a dict; none is empty."""
+def _plain(context: object) -> str | None:
+    """A context as text that can be compared, whether it came as JSON text or as a dict; none is empty.
+
+    None for one that cannot be read: histories of before hold contexts that were cut.
+    """
     if not context:
         return "{}"
-    shown = json.loads(context) if isinstance(context, str) and context else context
-    return json.dumps(shown or {}, sort_keys=True)
+    shown = _read(context) if isinstance(context, str) else context
+    return None if shown is None else json.dumps(shown, sort_keys=True)
+
+
+def _read(text: str) -> object:
+    """JSON of a history; None when it was cut."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stormpool.checkers.serialized_controller_calls import SERIALIZED, UNSERIALIZED
-from stormpool.history import SECOND, History, Member, PluginView, Rpc
+from stormpool.history import SECOND, History, Member, PluginView, Rpc, Unwatched
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # A call is judged only by what the servers have held for true this long, before and after it was made: the
-# choice is made on a snapshot of their state, a moment before the call.
+# choice is made on a snapshot of their state, a moment before the call; and a change is told so late at
+# most, or the time in which it may have come is told as well (`stormpool.watch.SILENT`).
 STEADY = SECOND
 
 
@@ -43,8 +44,9 @@ def lowest_healthy_controller(history: History) -> Verdict:
     """Destructive controller calls go to the healthy instance with the lowest client id, and to no other.
 
     An instance is a candidate when the servers hold it for healthy and its node for ready; whether the node
-    takes new work (eligibility, a drain) does not matter to it. Calls made while either was changing are not
-    judged, for a server's view is up to 30 s old and the choice is made on a snapshot.
+    takes new work (eligibility, a drain) does not matter to it. Calls made within a second of a change of
+    either are not judged, for the choice is made on a snapshot; nor those made while no server said what they
+    hold for true.
     """
     witnesses: list[Witness] = []
     judged = 0
@@ -73,7 +75,10 @@ class Choice:
 def choices(history: History) -> Iterator[Choice]:
     """The destructive controller calls made while what the servers held for true did not change."""
     client_ids, ready, healthy = _timelines(history)
+    silent = [(event.since - STEADY, event.t) for event in history.of(Unwatched)]
     for rpc in history.rpcs(SERIALIZED | UNSERIALIZED):
+        if any(start <= rpc.call.t <= end for start, end in silent):
+            continue
         instances, nodes = healthy[rpc.call.plugin].steady(rpc.call.t), ready.steady(rpc.call.t)
         mine = client_ids.get(rpc.call.node)
         if instances is None or nodes is None or mine is None:

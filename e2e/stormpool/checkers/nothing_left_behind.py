@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 
-from stormpool.history import Books, History, Mount, Observed, Process, Volume
+from stormpool.history import Books, History, Observed, Process, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -13,41 +14,57 @@ def nothing_left_behind(history: History) -> Verdict:
     """Once every consumer is stopped, nothing of them is left on any node within the bound for settling.
 
     No process, executor or log collector of an allocation that is over, no volume still staged, published or
-    mounted, no volume's pool still imported. Things that go on by design, as the agent, the plugins and the
-    node's own pool, are not left behind.
+    mounted, no volume's pool still imported. Whatever is mounted where the agent has volumes staged and
+    published is a volume's, be it of what file system it may. Each look is judged by what the servers said
+    when all should have settled last. Things that go on by design, as the agent, the plugins and the node's
+    own pool, are not left behind.
     """
     books = history.of(Books)
-    seen = [event for event in history.of(Observed) if event.settled]
-    if not books or not seen:
-        return nothing_left_behind.found(0, [], nothing="no node was observed once all had settled")
+    seen = [(event, _before(books, event)) for event in history.of(Observed) if event.settled]
     volumes = {event.volume for event in history.of(Volume)}
     witnesses = [
         Witness(f"{what} on {event.node} at {seconds(event.t)}", event.t, event.t, [event.node])
-        for event in seen
-        for what in left_on(event, books[-1], volumes)
+        for event, then in seen
+        if then is not None
+        for what in left_on(event, then, volumes)
     ]
-    return nothing_left_behind.found(len(seen), witnesses, nothing="no node was observed")
+    judged = sum(1 for _, then in seen if then is not None)
+    nothing = "no node was observed once all had settled"
+    return nothing_left_behind.found(judged, witnesses, nothing=nothing)
+
+
+def _before(books: Sequence[Books], event: Observed) -> Books | None:
+    """What the servers had said before a look."""
+    at = bisect_right(books, event.t, key=lambda each: each.t)
+    return books[at - 1] if at else None
 
 
 def left_on(event: Observed, books: Books, volumes: Collection[str]) -> Iterator[str]:
     """What one look at a node shows of allocations and volumes that are no longer in use."""
-    live = {alloc.id for alloc in books.allocs if alloc.live}
-    unused = {volume for volume in volumes if not live.intersection(books.claims.get(volume, ()))}
+    live, used = books.live, books.used
     for process in event.processes:
         if process.alloc and process.alloc not in live:
             over = f"allocation {process.alloc[:8]}, which is over"
             yield f"process {process.pid} ({_name(process)}) of {over}, was left"
     for mount in event.mounts:
-        if _published(mount) and mount.source.rpartition("/")[2] in unused:
+        if not _in_use(mount.target, live, used):
             yield f"{mount.source} was still mounted at {mount.target}"
     for pool in event.pools:
-        if pool in unused:
+        if pool in volumes and pool not in used:
             yield f"pool {pool} of a volume nobody uses was still imported"
 
 
-def _published(mount: Mount) -> bool:
-    """Whether a mount is one an agent asked for, and not where a plugin keeps its volumes."""
-    return "/staging/" in mount.target or "/per-alloc/" in mount.target
+def _in_use(target: str, live: Collection[str], used: Collection[str]) -> bool:
+    """Whether what is mounted there is still to be: for an allocation that lives, for a volume that is used.
+
+    The agent names the directories (nomad, client/pluginmanager/csimanager/volume.go): per-alloc/ALLOC/...
+    and staging/VOLUME/... or staging/NAMESPACE/VOLUME/... What is elsewhere is the plugin's own.
+    """
+    _, of_alloc, below = target.partition("/per-alloc/")
+    if of_alloc:
+        return below.partition("/")[0] in live
+    _, staged, below = target.partition("/staging/")
+    return not staged or any(name in used for name in below.split("/")[:2])
 
 
 def _name(process: Process) -> str:

@@ -15,7 +15,6 @@ def one_leader_a_term(history: History) -> Verdict:
         other = first.setdefault(event.term, event)
         if other.node != event.node:
             both = f"{other.node} at {seconds(other.t)} and {event.node} at {seconds(event.t)}"
-            both = f"{other.node} at {seconds(other.t)} and {event.node} at {seconds(event.t)}"
             what = f"{both} won term {event.term}"
             witnesses.append(Witness(what, other.t, event.t, [other.node, event.node]))
     return one_leader_a_term.found(len(first), witnesses, nothing="no election was seen")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from stormpool.history import SECOND, History, Operation, Rpc, Volume
+from stormpool.history import NEVER, SECOND, History, Operation, Rpc, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # How long a plugin may take to attach a volume that a task wants, while another plugin is slow: an
-# agent places the task, and asks, within a second. What is slow for less than that shows nothing.
+# agent places the task, and asks, within a second. What is slow for less than that shows nothing. And how
+# soon after a slow call a volume is attached that had waited for it.
 WITHIN = 5 * SECOND
 CONTROLLER = frozenset({"ControllerPublishVolume", "ControllerUnpublishVolume", "DeleteVolume"})
 
@@ -18,25 +19,45 @@ def plugins_are_independent(history: History) -> Verdict:
     """While one plugin is at a controller call, the volumes of another are attached all the same.
 
     Judged where a call stays in a plugin for more than five seconds and a task wants a volume of another
-    meanwhile, so early that it could be attached before the call ends: it must be.
+    meanwhile, so early that it could be attached before the call ends. Attached within five seconds, it was
+    not held up; attached only then, and within five seconds of the call's end, it was. Whatever comes at
+    another time, or never, or to a volume that others want as well, has a reason of its own.
     """
     plugin_of = {made.volume: made.plugin for made in history.of(Volume)}
     slow = [rpc for rpc in history.rpcs(CONTROLLER) if rpc.call.sent and rpc.left - rpc.entered > WITHIN]
-    attached: dict[str, list[Rpc]] = defaultdict(list)
-    for rpc in history.rpcs({"ControllerPublishVolume"}):
-        if rpc.ok:
-            attached[rpc.call.volume].append(rpc)
+    attached = _attached(history)
     witnesses, judged = [], 0
-    for wanted in history.of(Operation):
-        if wanted.name != "attach" or wanted.subject not in plugin_of:
+    for wanted in history.of(Operation) if slow else ():
+        plugin = plugin_of.get(wanted.subject)
+        if wanted.name != "attach" or plugin is None or _shared(history, wanted):
             continue
-        over = [rpc for rpc in slow if _holds_up(rpc, wanted, plugin_of[wanted.subject])]
-        judged += bool(over)
-        at = min((rpc.left for rpc in attached[wanted.subject] if rpc.left > wanted.t), default=wanted.ended)
-        if over and at > wanted.t + WITHIN:
-            witnesses.append(_witness(wanted, at, over[0], plugin_of[wanted.subject]))
+        over = [rpc for rpc in slow if _holds_up(rpc, wanted, plugin)]
+        at = min((t for t in attached[wanted.subject] if t > wanted.t), default=NEVER)
+        waited_for = [rpc for rpc in over if at > wanted.t + WITHIN and rpc.left <= at < rpc.left + WITHIN]
+        judged += bool(over and (waited_for or at <= wanted.t + WITHIN))
+        witnesses += [_witness(wanted, at, rpc, plugin) for rpc in waited_for[:1]]
     nothing = "no task wanted a volume while another plugin was at a controller call for long"
     return plugins_are_independent.found(judged, witnesses, nothing=nothing)
+
+
+def _attached(history: History) -> dict[str, list[int]]:
+    """When each volume was attached."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for rpc in history.rpcs({"ControllerPublishVolume"}):
+        if rpc.ok:
+            found[rpc.call.volume].append(rpc.left)
+    return found
+
+
+def _shared(history: History, wanted: Operation) -> bool:
+    """Whether somebody else was at the same volume meanwhile."""
+    return any(
+        other is not wanted
+        and other.subject == wanted.subject
+        and other.t < wanted.ended
+        and other.ended > wanted.t
+        for other in history.of(Operation)
+    )
 
 
 def _holds_up(rpc: Rpc, wanted: Operation, plugin: str) -> bool:

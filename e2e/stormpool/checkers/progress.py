@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from stormpool.history import SECOND, Books, Fault, History, Operation, Phase, Rpc
+from stormpool.history import NEVER, SECOND, Books, Fault, History, Operation, Phase, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # Calls about one volume on one node that fail in one second: nobody waits between them. An agent that backs
@@ -22,39 +22,43 @@ def progress(history: History) -> Verdict:
     at the last try if not at the first. All consumers are gone and all claims free within the bound for
     settling. And never are more than 20 calls a second made about one volume on one node that all fail.
     """
-    faults = [event.t for event in history.of(Fault) if event.step in ("healed", "injected")]
-    asked = [each for each in history.of(Operation) if each.name in WANTED]
-    where = {each.alloc: each.node for each in asked if each.node}
-    begun = [each for each in asked if not faults or each.t >= max(faults)]
-    well = {(each.name, each.subject): each.t for each in begun if not each.error}
-    failed = [
-        each
-        for each in begun
-        if each.error and (not faults or well.get((each.name, each.subject), -1) < each.t)
-    ]
-    witnesses = [
-        Witness(
-            f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}",
-            each.t,
-            each.ended,
-            [node for node in (each.node or where.get(each.alloc),) if node],
-        )
-        for each in failed
-    ]
-    books = history.of(Books)
-    witnesses += [
-        Witness(
-            f"consumers or claims were left {_bound(history, each)} after the workload",
-            each.t,
-            each.t,
-            _nodes(each),
-        )
-        for each in books[-1:]
-        if each.settled_in < 0
-    ]
-    witnesses += _spinning(history)
-    judged = len(begun) + len(books[-1:])
+    begun = _begun(history)
+    books = history.of(Books)[-1:]
+    witnesses = [*_failed(history, begun), *_left(history, books), *_spinning(history)]
+    judged = len(begun) + len(books)
     return progress.found(judged, witnesses, nothing="nothing was begun after the last fault, or settled")
+
+
+def _last_fault(history: History) -> int:
+    """When a fault was injected or healed last; long ago when there was none."""
+    faults = (event.t for event in history.of(Fault) if event.step in ("healed", "injected"))
+    return max(faults, default=-NEVER)
+
+
+def _begun(history: History) -> list[Operation]:
+    """What was asked of the cluster after the last fault."""
+    over = _last_fault(history)
+    return [each for each in history.of(Operation) if each.name in WANTED and each.t >= over]
+
+
+def _failed(history: History, begun: Iterable[Operation]) -> Iterator[Witness]:
+    """What did not come to what was wanted: at the first try where there was no fault, else at the last."""
+    no_faults = _last_fault(history) == -NEVER
+    well = {(each.name, each.subject): each.t for each in begun if not each.error}
+    where = {each.alloc: each.node for each in history.of(Operation) if each.name in WANTED and each.node}
+    for each in begun:
+        if each.error and (no_faults or well.get((each.name, each.subject), -1) < each.t):
+            node = each.node or where.get(each.alloc, "")
+            what = f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}"
+            yield Witness(what, each.t, each.ended, [node] if node else [])
+
+
+def _left(history: History, books: Iterable[Books]) -> Iterator[Witness]:
+    """Consumers and claims that were there when the bound for settling was over."""
+    for each in books:
+        if each.settled_in < 0:
+            what = f"consumers or claims were left {_bound(history, each)} after the workload"
+            yield Witness(what, each.t, each.t, _nodes(each))
 
 
 def _nodes(books: Books) -> list[str]:

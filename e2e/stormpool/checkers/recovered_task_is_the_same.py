@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool.history import History, Member, Observed, Operation
+from stormpool.history import Down, History, Member, Observed, Operation
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -10,8 +10,8 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 def recovered_task_is_the_same(history: History) -> Verdict:
     """A task that is to go on goes on, in the same allocation and without a stop, while its node is there.
 
-    Whatever becomes of the agent or the plugin. Nodes that were drained, made ineligible or held for lost in
-    the meantime are not judged.
+    Whatever becomes of the agent or the plugin. Nodes that went down, were drained, made ineligible or held
+    for lost in the meantime are not judged.
     """
     began = {each.subject: each for each in history.of(Operation) if each.name == "attach" and not each.error}
     witnesses: list[Witness] = []
@@ -29,12 +29,12 @@ def recovered_task_is_the_same(history: History) -> Verdict:
 
 
 def _gone_meanwhile(history: History, first: Operation, last: Operation) -> bool:
-    """Whether a task's node was taken from it by the servers' word."""
-    return any(
-        each.node == first.node and (each.status == "down" or not each.eligible)
-        for each in history.of(Member)
-        if first.t <= each.t <= last.ended
-    )
+    """Whether a task's node was taken from it: it went down, or was lost to it by the servers' word."""
+    taken = [(each.t, each.node) for each in history.of(Down)]
+    taken += [
+        (each.t, each.node) for each in history.of(Member) if each.status == "down" or not each.eligible
+    ]
+    return any(node == first.node and first.t <= t <= last.ended for t, node in taken)
 
 
 def _why_not(history: History, first: Operation, last: Operation) -> str:

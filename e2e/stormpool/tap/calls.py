@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Protocol
@@ -60,6 +61,10 @@ class Held(msgspec.Struct, frozen=True):
     reply: Reply | None = None  # None: its request is held; else the plugin's answer is
 
 
+# Plugin, and the id that it made up for a volume → the volume's name, as whoever had it made calls it.
+Names = dict[tuple[str, str], str]
+
+
 class _Open(msgspec.Struct):
     """A call that is going on."""
 
@@ -100,14 +105,18 @@ class Calls:
     """What one tap tells, as events. Times in come as they are; when the history began is taken from them.
 
     `numbers` goes on where that of an earlier tap of the same name ended, or calls of both would be one.
+    `names`: shared by all taps, for a volume is made at one and used at others.
     """
 
-    def __init__(self, hello: Hello, protocol: ModuleType, origin: Origin, numbers: Iterator[int]) -> None:
+    def __init__(
+        self, hello: Hello, protocol: ModuleType, origin: Origin, numbers: Iterator[int], names: Names
+    ) -> None:
         self._hello = hello
         self._protocol = protocol
         self._origin = origin
         self._connections: dict[int, _Connection] = {}
         self._numbers = numbers
+        self._names = names
 
     def take(self, record: wire.Record) -> Iterator[Event | Held]:
         """The events that one record completes, and the call that it tells is held."""
@@ -214,13 +223,17 @@ class Calls:
         """What is asked of the plugin; its request must be whole, or as whole as it will ever be."""
         if call.call is None:
             said = describe(self._protocol, f"{call.method}Request", call.request)
+            id = said.pop("volume_id", "") or said.pop("source_volume_id", "")
+            volume = self._names.get((self._hello.plugin, id), id) or said.get("name", "")
+            if id and volume != id:
+                said["volume_id"] = id
             call.call = Call(
                 t=call.read_at - self._origin.zero,
                 id=call.id,
                 plugin=self._hello.plugin,
                 node=self._hello.node,
                 method=call.method,
-                volume=said.pop("volume_id", "") or said.pop("source_volume_id", "") or said.get("name", ""),
+                volume=volume,
                 target=said.pop("node_id", ""),
                 args=said,
                 alloc=self._hello.alloc,
@@ -233,5 +246,13 @@ class Calls:
         self, call: _Open, code: int, message: str, t: int, *, told: int = NEVER_TOLD, by: str = "plugin"
     ) -> Reply:
         result = describe(self._protocol, f"{call.method}Response", call.answer) if code == 0 else {}
+        if call.method == "CreateVolume" and "volume" in result:
+            self._name(call, json.loads(result["volume"]))
         name = CODES[code] if code < len(CODES) else str(code)
         return Reply(t=t, id=call.id, code=name, message=message, result=result, told=told, by=by)
+
+    def _name(self, call: _Open, made: dict[str, str]) -> None:
+        """A volume was made: from now on calls that have the plugin's id of it are told with its name."""
+        id = made.get("volume_id", "")
+        if id and call.call is not None and call.call.volume:
+            self._names[self._hello.plugin, id] = call.call.volume

@@ -16,7 +16,7 @@ import msgspec
 
 from stormpool.store import Recorder
 from stormpool.tap import wire
-from stormpool.tap.calls import Calls, Held, Hello
+from stormpool.tap.calls import Calls, Held, Hello, Names
 from stormpool.wait import wait_until
 
 SOCKET = "tap.sock"
@@ -76,6 +76,7 @@ class Collector:
         self._closing = threading.Event()
         self._taps: list[socket.socket] = []
         self._numbers: dict[str, Iterator[int]] = {}  # of the next call, for each tap by its name
+        self._names: Names = {}
         self._busy: set[socket.socket] = set()  # what these told is being read
         self._orders = threading.Lock()
         self._watched: list[str] = []
@@ -127,7 +128,7 @@ class Collector:
         with contextlib.suppress(OSError, msgspec.DecodeError), tap.makefile("rb", buffering=0) as stream:
             hello = msgspec.json.decode(stream.readline(), type=Hello)
             numbers = self._numbers.setdefault(hello.name, itertools.count(1))
-            calls = Calls(hello, self._protocol, self._recorder, numbers)
+            calls = Calls(hello, self._protocol, self._recorder, numbers, self._names)
             self._read(tap, calls)
             if not self._closing.is_set():
                 for event in calls.lost(time.monotonic_ns()):

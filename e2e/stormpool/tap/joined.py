@@ -22,6 +22,11 @@ class Joined(ABC):
         self._report = report
         self._over = threading.Lock()
 
+    @property
+    def over(self) -> bool:
+        """Whether an end has closed, and so both have."""
+        return self._over.locked()
+
     def start(self, peer: int) -> None:
         """Carry what comes, both ways, until either end closes."""
         self._report.note(self._number, OPENED, str(peer))

@@ -10,6 +10,10 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
 LONGEST = 400  # characters kept of a field; lists of volumes can be long
+# What checkers read out of and compare: never cut. A context is 4 KiB at most (csi.proto).
+WHOLE = frozenset({"capabilities", "publish_context", "volume_context", "volume"})
+
+CUT = "…"  # ends what was cut
 
 SECRET = "secret"  # every field of CSI that carries secrets has it in its name (csi.proto, `csi_secret`)
 
@@ -28,9 +32,9 @@ def describe(protocol: ModuleType, kind: str, body: bytes) -> dict[str, str]:
     except DecodeError as error:
         return {"unparsed": str(error)}
     shown = json_format.MessageToDict(message, preserving_proto_field_name=True)
-    return {name: _short(value) for name, value in shown.items() if SECRET not in name}
+    return {name: _text(name, value) for name, value in shown.items() if SECRET not in name}
 
 
-def _short(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return text if name in WHOLE or len(text) <= LONGEST else text[:LONGEST] + CUT

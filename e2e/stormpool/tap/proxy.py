@@ -65,8 +65,14 @@ class Tap:
             caller.close()
             return
         joined = self._join(number, caller, plugin)
-        self._connections[number] = joined
+        self._keep(number, joined)
         joined.start(_peer(caller))
+
+    def _keep(self, number: int, joined: Joined) -> None:
+        """Remember a connection, and forget those that have ended; all of it on the thread that serves."""
+        for ended in [number for number, each in self._connections.items() if each.over]:
+            del self._connections[ended]
+        self._connections[number] = joined
 
     def _join(self, number: int, caller: socket.socket, plugin: socket.socket) -> Joined:
         if not self._watched:

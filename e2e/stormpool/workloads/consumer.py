@@ -10,16 +10,18 @@ import msgspec
 
 CONSUMER_TASK = "writer"
 
-WROTE = re.compile(r"^wrote (\d+)$", re.MULTILINE)
+WROTE = re.compile(r"^wrote (\d+) in life (\S+)$", re.MULTILINE)
 # Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by
 # the process that wrote: zfs-fuse 0.7.0 does nothing for a descriptor that only reads, as `sync FILE` has.
+# A task that is started again in its allocation counts from 1 again: its lives are told apart.
 CONSUMER = """
 trap 'exit 0' INT TERM
+life=$(mktemp -u XXXXXXXX)
 n=0
 while :; do
   n=$((n + 1))
-  echo "$NOMAD_ALLOC_ID $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
-    echo "wrote $n"
+  echo "$NOMAD_ALLOC_ID/$life $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
+    echo "wrote $n in life $life"
   usleep 100000
 done"""
 
@@ -28,13 +30,21 @@ READER = "cat /vol/writes; echo end"
 
 
 def writes_in(lines: Iterable[str]) -> dict[str, int]:
-    """How many writes of each allocation are there, from its first on, without a gap."""
+    """How many writes of each life of an allocation are there, from its first on, without a gap."""
     found: dict[str, int] = {}
     for line in lines:
-        alloc, _, number = line.partition(" ")
-        if number == str(found.get(alloc, 0) + 1):
-            found[alloc] = int(number)
+        writer, _, number = line.partition(" ")
+        if number == str(found.get(writer, 0) + 1):
+            found[writer] = int(number)
     return found
+
+
+def told_in(output: str) -> dict[str, int]:
+    """How many writes a task told of, by its life."""
+    told: dict[str, int] = {}
+    for number, life in WROTE.findall(output):
+        told[life] = max(int(number), told.get(life, 0))
+    return told
 
 
 SECOND = 10**9  # nanoseconds, the unit of durations in Nomad's JSON

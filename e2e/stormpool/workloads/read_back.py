@@ -11,7 +11,7 @@ from stormpool.agents.books import alloc_of
 from stormpool.errors import TimedOut
 from stormpool.history import Acknowledged, Contents
 from stormpool.workloads.attaching import detach
-from stormpool.workloads.consumer import READER, WROTE, How, consumer, writes_in
+from stormpool.workloads.consumer import READER, How, consumer, told_in, writes_in
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def tell_of_writes(cluster: Cluster) -> None:
     for alloc in map(alloc_of, cluster.ask("allocations")):
         if alloc.job.startswith("consumer-"):
             with contextlib.suppress(OSError):
-                if told := WROTE.findall(cluster.task_output(alloc)):
-                    cluster.recorder.write(Acknowledged(cluster.recorder.now(), alloc.id, int(told[-1])))
+                for life, writes in told_in(cluster.task_output(alloc)).items():
+                    cluster.recorder.write(Acknowledged(cluster.recorder.now(), alloc.id, writes, life))
 
 
 def _over(stubs: list[dict[str, Any]]) -> bool:

@@ -1,0 +1,60 @@
+"""What a task told of in each of its lives, against what is there."""
+
+import subprocess
+from pathlib import Path
+
+from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
+from stormpool.history import Acknowledged, Contents, Event, History, Operation
+from stormpool.verdict import Outcome
+from stormpool.workloads.consumer import CONSUMER, told_in, writes_in
+
+ATTACH = Operation(1, "attach", "vol1", 2, "alloc", "client1")
+
+
+def judge(*events: Event) -> tuple[Outcome, int]:
+    verdict = no_acknowledged_write_is_lost(History([ATTACH, *events]))
+    return verdict.outcome, verdict.judged
+
+
+def test_what_an_earlier_life_told_of_is_not_forgotten() -> None:
+    output = "wrote 1 in life a\nwrote 2 in life a\nwrote 1 in life b\n"
+    told = [Acknowledged(5, "alloc", writes, life) for life, writes in told_in(output).items()]
+    kept = writes_in(["alloc/a 1", "alloc/a 2", "alloc/b 1"])
+    assert judge(*told, Contents(6, "vol1", "client1", kept)) == (Outcome.VALID, 3)
+    lost = writes_in(["alloc/a 1", "alloc/b 1"])
+    assert judge(*told, Contents(6, "vol1", "client1", lost)) == (Outcome.INVALID, 3)
+
+
+def test_histories_from_before_lives_were_told_apart_are_judged_as_ever() -> None:
+    told = Acknowledged(5, "alloc", 2)
+    assert judge(told, Contents(6, "vol1", "client1", {"alloc": 2})) == (Outcome.VALID, 2)
+    assert judge(told, Contents(6, "vol1", "client1", {"alloc": 1})) == (Outcome.INVALID, 2)
+
+
+def test_what_was_told_of_later_than_the_volume_was_read_is_not_judged() -> None:
+    read = Contents(6, "vol1", "client1", {"alloc": 2})
+    assert judge(Acknowledged(5, "alloc", 2), read, Acknowledged(9, "alloc", 40)) == (Outcome.VALID, 2)
+
+
+def test_what_is_told_twice_is_counted_once() -> None:
+    told = Acknowledged(4, "alloc", 2), Acknowledged(5, "alloc", 2)
+    assert judge(*told, Contents(6, "vol1", "client1", {"alloc": 2})) == (Outcome.VALID, 2)
+
+
+def test_a_task_that_is_started_again_tells_of_another_life(tmp_path: Path) -> None:
+    """Its script, on a directory, until three writes are told of; twice."""
+    once = CONSUMER.replace("/vol", str(tmp_path)).replace("usleep 100000", '[ "$n" -lt 3 ] || exit 0')
+    lives = [
+        subprocess.run(
+            ["/bin/sh", "-c", once],
+            env={"NOMAD_ALLOC_ID": "alloc"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for _ in range(2)
+    ]
+    told = told_in("".join(life.stdout for life in lives))
+    assert list(told.values()) == [3, 3]
+    there = writes_in((tmp_path / "writes").read_text().splitlines())
+    assert there == {f"alloc/{life}": 3 for life in told}

@@ -1,0 +1,59 @@
+"""What is left on a node: any mount of any plugin, judged by what the servers had said when it was looked."""
+
+import pytest
+
+from stormpool.checkers.nothing_left_behind import nothing_left_behind
+from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process
+from stormpool.verdict import Outcome
+
+CSI = "/nomad/client/csi/monolith/hostpath"
+USAGE = "rw-file-system-single-node-writer"
+OVER, LIVE = "0" * 36, "1" * 36
+
+
+def books(t: int, *allocs: Alloc) -> Books:
+    return Books(t, {}, list(allocs), settled_in=1.0)
+
+
+def shows(t: int, *targets: str) -> Observed:
+    return Observed(t, "client1", settled=True, mounts=[Mount("tmpfs", target, True) for target in targets])
+
+
+def judge(*events: Event) -> tuple[Outcome, int]:
+    verdict = nothing_left_behind(History(events))
+    return verdict.outcome, verdict.broken
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"{CSI}/staging/data/{USAGE}",
+        f"{CSI}/staging/default/data/{USAGE}",
+        f"{CSI}/per-alloc/{OVER}/data/{USAGE}",
+    ],
+)
+def test_a_mount_is_left_whatever_its_file_system(target: str) -> None:
+    assert judge(books(1), shows(2, target)) == (Outcome.INVALID, 1)
+
+
+def test_a_plugin_may_keep_its_volumes_mounted_where_it_likes() -> None:
+    assert judge(books(1), shows(2, "/var/lib/hostpath/data", f"{CSI}/volumes/data")) == (Outcome.VALID, 0)
+
+
+def test_what_is_used_is_not_left() -> None:
+    user = Alloc(LIVE, "consumer", "client1", "run", "running", ["data"])
+    used = f"{CSI}/staging/default/data/{USAGE}", f"{CSI}/per-alloc/{LIVE}/data/{USAGE}"
+    assert judge(books(1, user), shows(2, *used)) == (Outcome.VALID, 0)
+    left = f"{CSI}/per-alloc/{OVER}/data/{USAGE}"  # of an allocation that had the same volume
+    assert judge(books(1, user), shows(2, *used, left)) == (Outcome.INVALID, 1)
+
+
+def test_a_look_is_judged_by_what_the_servers_had_said_then() -> None:
+    """A plugin's allocation that is replaced in the second act was none that was over in the first."""
+    old = Alloc(OVER, "plugin-hostpath", "client1", "run", "running")
+    new = Alloc(LIVE, "plugin-hostpath", "client1", "run", "running")
+    runs = [Process(7, 1, "plugin", alloc=OVER)]
+    look = Observed(2, "client1", settled=True, processes=runs)
+    assert judge(books(1, old), look, books(3, new)) == (Outcome.VALID, 0)
+    assert judge(books(1, new), look, books(3, old)) == (Outcome.INVALID, 1)
+    assert judge(look, books(3, new))[0] is Outcome.UNKNOWN

@@ -1,0 +1,78 @@
+"""What is told of what the servers hold for true: since when, and when nobody could say."""
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from stormpool import watch
+from stormpool.checkers.lowest_healthy_controller import STEADY, lowest_healthy_controller
+from stormpool.history import SECOND, Call, Event, History, Leader, Member, PluginView, Unwatched
+from stormpool.lab import Lab
+from stormpool.store import Recorder, RunDirectory
+from stormpool.verdict import Outcome
+
+
+class Clock:
+    """The monotonic clock, set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100 * SECOND
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def watching(run: RunDirectory) -> tuple[watch.Watch, Recorder]:
+    recorder = Recorder(run.history)
+    return watch.Watch(Lab(), cast(Any, None), run.logs, recorder), recorder
+
+
+def test_what_is_told_again_in_another_turn_has_its_true_time(tmp_path: Path, clock: Clock) -> None:
+    first, second = RunDirectory.create(tmp_path, "first"), RunDirectory.create(tmp_path, "second")
+    seen, recorder = watching(first)
+    seen.tell("leader", Leader(2 * SECOND, "server1", 2))
+    clock.now += 30 * SECOND
+    recorder.turn_to(second.history)
+    clock.now += SECOND
+    seen.retell()
+    seen.tell("leader", Leader(SECOND, "server1", 2))  # no news
+    assert list(second.read_history().events) == [Leader(-28 * SECOND, "server1", 2)]
+
+
+def test_a_silence_is_told_as_it_goes_on_and_once(tmp_path: Path, clock: Clock) -> None:
+    run = RunDirectory.create(tmp_path, "run")
+    seen, _ = watching(run)
+    seen.heard("nodes")
+    for _ in range(12):  # four seconds and some
+        clock.now += SECOND * 2 // 5
+        seen.tell_silences()
+    seen.heard("nodes")
+    clock.now += SECOND // 2
+    seen.heard("nodes")
+    told = run.read_history().of(Unwatched)
+    assert [(each.since, each.t) for each in told] == [
+        (at * SECOND * 6 // 5, (at + 1) * SECOND * 6 // 5) for at in range(4)
+    ]
+
+
+def test_no_silence_that_a_checker_would_judge_goes_untold() -> None:
+    assert watch.SILENT <= STEADY
+
+
+def test_nothing_is_judged_while_nobody_said_what_the_servers_hold_for_true() -> None:
+    """A server that is asked was paused as the health changed: that is told late, the call was right."""
+    told: list[Event] = [
+        Member(0, "client1", "1", "ready"),
+        Member(0, "client2", "2", "ready"),
+        PluginView(0, "zfs", {"1": True, "2": True}),
+        Call(10 * SECOND, "a", "zfs", "client2", "DeleteVolume", sent=10 * SECOND),
+        PluginView(20 * SECOND, "zfs", {"1": False, "2": True}),
+    ]
+    assert lowest_healthy_controller(History(told)).outcome is Outcome.INVALID
+    silent = Unwatched(20 * SECOND, since=8 * SECOND)
+    assert lowest_healthy_controller(History([*told, silent])).outcome is Outcome.UNKNOWN
