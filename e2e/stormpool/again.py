@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from stormpool import bundle, shrink
+from stormpool import bundle, outcome, shrink
 from stormpool.board import Board
 from stormpool.bundle import Unpacked
 from stormpool.errors import MachineError, Misuse
@@ -103,8 +103,7 @@ def _came_to(one: Original, done: Done | MachineError) -> str:
         return "failed"
     if one.shows_in(done):
         return "the same"
-    judged = RunDirectory.existing(Path(done.run)).judged()
-    return str(judged.outcome) if judged else "failed"
+    return outcome.of_run(RunDirectory.existing(Path(done.run)))
 
 
 def _described(one: Original) -> str:

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from stormpool import outcome
 from stormpool.board import Board
 from stormpool.errors import MachineError, Misuse, Unavailable
 from stormpool.judge import told_of
 from stormpool.pytest_plugin import LARGEST_SEED, PROGRESS
 from stormpool.store import RunDirectory
-from stormpool.verdict import Outcome, Verdict
+from stormpool.verdict import Verdict
 
 # Worst first: a breach that was seen is one, whatever else went wrong.
 EXIT_CODES = {
@@ -53,16 +54,13 @@ class Result(msgspec.Struct, frozen=True):
     def of(cls, directory: RunDirectory) -> Result:
         """Read it from a run's directory."""
         about, judged = directory.about(), directory.judged()
-        outcome = str(judged.outcome if judged else Outcome.UNKNOWN)
         if judged is None and not about.error:
             about.error = f"the run ended before anything was judged; see {directory.logs / 'pytest.log'}"
-        if about.error and outcome != Outcome.INVALID:
-            outcome = about.error_kind if about.error_kind in EXIT_CODES else str(Outcome.UNKNOWN)
         return cls(
             scenario=about.scenario,
             versions=about.versions,
             seed=about.seed,
-            outcome=outcome,
+            outcome=outcome.of(about, judged),
             verdicts=judged.verdicts if judged else [],
             timings=about.timings,
             run=str(directory.path),
@@ -147,7 +145,7 @@ def run(batch: Batch, tell: Callable[[Result], None], *, quiet: bool) -> list[Re
 def exit_code(results: Sequence[Result]) -> int:
     """What a command that judged these ends with."""
     seen = {result.outcome for result in results}
-    return next((code for outcome, code in EXIT_CODES.items() if outcome in seen), EXIT_CODES["unknown"])
+    return next((code for name, code in EXIT_CODES.items() if name in seen), EXIT_CODES["unknown"])
 
 
 def told(result: Result) -> str:

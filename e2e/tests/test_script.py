@@ -68,6 +68,24 @@ def test_a_fault_at_a_time_is_replayed_at_the_call_before_it() -> None:
     assert [each.when for each in replayed] == [first.during, first.answered, AtTime(0.01), AtTime(9.0)]
 
 
+def test_faults_of_every_act_are_replayed_at_their_own_calls() -> None:
+    events: list[Event] = [
+        RunPhase(10, "workload"),
+        Call(20, "one", "zfs", "client1", PUBLISH, "vol1", sent=21),
+        Reply(30, "one", told=31),
+        Fault(25, 0, "KillAgent", "injected"),
+        RunPhase(40, "workload"),
+        Call(50, "two", "zfs", "client1", PUBLISH, "vol1", sent=51),
+        Fault(55, 1, "KillAgent", "injected"),
+    ]
+    plan = nemesis.at(0.1, faults.KillAgent(target.leader()))
+    (act,) = of(plan).acts
+    twice = Script(Lab(), (act, act, act))  # the third was never come to
+    whens = [act.plan.planned[0].when for act in by_events(twice, History(events)).acts]
+    first = rpc(PUBLISH, volume="vol1").during
+    assert whens == [first, first, AtTime(0.1)]
+
+
 def test_parts_are_left_out_big_ones_first_and_each_once() -> None:
     gone = [gone for _, gone in shrink.parts("abcd")]
     assert gone[0] == list("abcd")
