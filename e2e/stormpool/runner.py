@@ -157,7 +157,8 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.stop()
-            keep_script(cluster)
+            if cluster.turn is run.turn:  # later turns are kept by who makes them, or removed already
+                keep_script(cluster)
     finally:
         run.recorder.phase("down")
         nodes.down()
