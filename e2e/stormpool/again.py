@@ -113,6 +113,13 @@ def _described(one: Original) -> str:
     return "\n".join(lines)
 
 
+def exit_code(replayed: Replayed) -> int:
+    """0 when the run showed the same at least once, 2 when it never did, 70 when it could not be run."""
+    if replayed.reproduced:
+        return 0
+    return MachineError.exit_code if replayed.failed == replayed.runs else 2
+
+
 def told_of(replayed: Replayed) -> str:
     """What came of a replay, for people."""
     rate = 100 * replayed.reproduced / replayed.runs
