@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.errors import Misuse, StormpoolError, Unavailable
 from stormpool.run import About, Judged
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
@@ -24,3 +25,11 @@ def of(about: About, judged: Judged | None) -> str:
 def of_run(run: RunDirectory) -> str:
     """What the run in a directory came to."""
     return of(run.about(), run.judged())
+
+
+def kind_of(error: BaseException) -> str:
+    """What kind of error kept a run from its end: one of ours, or the scenario's."""
+    for kind, name in ((Misuse, "misuse"), (Unavailable, "skipped"), (StormpoolError, "machine")):
+        if isinstance(error, kind):
+            return name
+    return "scenario"

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from stormpool import capacity, reporter, stubs
+from stormpool import capacity, outcome, reporter, stubs
 from stormpool.agents import build
 from stormpool.cluster import Cluster, Turn
-from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
+from stormpool.errors import MachineError, Misuse, StormpoolError
 from stormpool.history import History, Operation, Phase
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
@@ -109,14 +109,7 @@ class Run:
         self.about.error = (
             str(error) if isinstance(error, StormpoolError) else f"{type(error).__name__}: {error}"
         )
-        self.about.error_kind = _kind_of(error)
-
-
-def _kind_of(error: BaseException) -> str:
-    for kind, name in ((Misuse, "misuse"), (Unavailable, "skipped"), (StormpoolError, "machine")):
-        if isinstance(error, kind):
-            return name
-    return "scenario"
+        self.about.error_kind = outcome.kind_of(error)
 
 
 @contextmanager

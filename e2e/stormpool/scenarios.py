@@ -18,7 +18,7 @@ import msgspec
 
 from stormpool import outcome
 from stormpool.board import Board
-from stormpool.errors import MachineError, Misuse, Unavailable
+from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
 from stormpool.judge import told_of
 from stormpool.pytest_plugin import LARGEST_SEED, PROGRESS
 from stormpool.store import RunDirectory
@@ -68,6 +68,22 @@ class Result(msgspec.Struct, frozen=True):
             replay=about.replay,
             error=about.error,
             operations=about.operations,
+        )
+
+    @classmethod
+    def without_a_run(cls, job: Job, error: StormpoolError) -> Result:
+        """What came of one that made no run that could be read."""
+        return cls(
+            scenario=job.scenario,
+            versions={"nomad": job.nomad},
+            seed=job.seed,
+            outcome=outcome.kind_of(error),
+            verdicts=[],
+            timings={},
+            run="",
+            report="",
+            replay=f"stormpool run {job.scenario} --nomad {job.nomad} --seed {job.seed}",
+            error=str(error),
         )
 
 
@@ -126,7 +142,7 @@ def run(batch: Batch, tell: Callable[[Result], None], *, quiet: bool) -> list[Re
     board = Board(len(jobs), quiet=quiet)
     running: list[subprocess.Popen[bytes]] = []
     with board, ThreadPoolExecutor(batch.parallel, thread_name_prefix="run") as pool:
-        waiting = [pool.submit(_run_one, job, board, running) for job in jobs]
+        waiting = [pool.submit(_results_of, job, board, running) for job in jobs]
         try:
             for done in as_completed(waiting):
                 with board.aside():
@@ -159,10 +175,18 @@ def told(result: Result) -> str:
     spent = sum(result.timings.values())
     lines += [
         f"  took {spent:.1f} s; {done}" if done else f"  took {spent:.1f} s",
-        f"  report: {result.report}",
+        *([f"  report: {result.report}"] if result.report else []),
         f"  again:  {result.replay}",
     ]
     return "\n".join(lines)
+
+
+def _results_of(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> list[Result]:
+    """What came of one job; what went wrong with it is told as well, and the others go on."""
+    try:
+        return _run_one(job, board, running)
+    except StormpoolError as error:
+        return [Result.without_a_run(job, error)]
 
 
 def _run_one(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> list[Result]:

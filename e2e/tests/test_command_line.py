@@ -97,3 +97,17 @@ def test_a_replay_ends_with_0_when_it_showed_the_same_at_least_once(
 ) -> None:
     others = {"valid": 20 - reproduced - failed}
     assert again.exit_code(again.Replayed("run", [], 20, reproduced, failed, others, [])) == code
+
+
+def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path) -> None:
+    empty, slip = tmp_path / "test_empty.py", tmp_path / "test_slip.py"
+    empty.write_text("")
+    slip.write_text("import nothing_of_that_name\n")
+    done = stormpool("run", empty, slip, "--nomad", "1.6.1", "--json")
+    assert done.returncode == 64
+    told = {each["scenario"]: each for each in map(json.loads, done.stdout.splitlines())}
+    assert {name: each["outcome"] for name, each in told.items()} == {
+        str(empty): "misuse",
+        str(slip): "misuse",
+    }
+    assert "nothing_of_that_name" in told[str(slip)]["error"]
