@@ -9,13 +9,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from stormpool import outcome, story
+from stormpool import given, outcome, story
 from stormpool.errors import MachineError
 from stormpool.history import NEVER, Call, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.nemesis import AtTime, OnCall, Pattern, Phase, Plan, Planned
 from stormpool.run import About
-from stormpool.script import Script, decode
+from stormpool.script import Script, at_home, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
 from stormpool.worker import Done, Order
@@ -27,6 +27,7 @@ class Original:
 
     directory: RunDirectory
     about: About
+    nomad: str  # its agent, by version or path
     script: Script  # its faults at the calls at which they happened
     outcome: str  # see `stormpool.outcome`
     broken: frozenset[str]  # guarantees
@@ -35,19 +36,20 @@ class Original:
     def read(cls, path: Path, scenario: str = "") -> Original:
         """Read it from its directory; `scenario`: where that is now, if not where the run says.
 
-        Raises `Misuse` when it is no run, or one of a scenario that is not there.
+        Raises `Misuse` when it is no run, or one of a scenario or an agent that is not there.
         """
         directory = RunDirectory.existing(path)
         about, came_to = directory.about(), outcome.of_run(directory)
         about.scenario = scenario or about.scenario
-        story.load(about.scenario)  # its own faults and workloads are known from then on
-        script = decode(directory.read_script(), str(directory.script))
-        return cls(directory, about, by_events(script, directory.read_history()), came_to, broken(directory))
+        lab = story.load(about.scenario).lab  # its own faults and workloads are known from then on
+        script = at_home(decode(directory.read_script(), str(directory.script)), lab)
+        script = by_events(script, directory.read_history())
+        return cls(directory, about, given.nomad_of(about), script, came_to, broken(directory))
 
     @property
     def worker_argv(self) -> list[str]:
         """What a worker for it is started with, but for where its runs go."""
-        return [self.about.scenario, self.about.versions["nomad"], self.about.provider]
+        return [self.about.scenario, self.nomad, self.about.provider]
 
     def order(self, script: Script | None = None, *, fresh: bool = False) -> Order:
         """To make it again, or with another script."""

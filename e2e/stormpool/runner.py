@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from stormpool import capacity, outcome, reporter, stubs
+from stormpool import capacity, given, outcome, reporter, stubs
 from stormpool.agents import build
 from stormpool.cluster import Cluster, Turn
 from stormpool.errors import MachineError, Misuse, StormpoolError
@@ -137,6 +137,8 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
     provider = _ready_provider(asked)
     agent = build.resolve(asked.nomad, run.tell)
     run.about.versions["nomad"] = agent.version
+    if "/" in asked.nomad:
+        run.about.programs["nomad"] = given.program(agent.path)
     lab = asked.script.lab if asked.script else asked.lab
     if lab.plugins:
         for name in ("csi", "nomad", "goplugin"):

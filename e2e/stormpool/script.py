@@ -66,7 +66,7 @@ def decode(data: bytes, where: str = "the script") -> Script:
         return typed(msgspec.json.decode(data, type=Script))
     except msgspec.DecodeError as error:
         raise Misuse(
-            f"{where} cannot be read: {error}",
+            f"{where} cannot be read: {plain(str(error))}",
             fix="replay it with the version of stormpool, and the scenario, that wrote it",
         ) from error
 

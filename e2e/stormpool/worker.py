@@ -25,6 +25,7 @@ from stormpool import story
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
 from stormpool.reuse import Reuse, Spent
+from stormpool.run import About
 from stormpool.runner import Asked, keep_script, lab_up, written
 from stormpool.script import Script, at_home, typed
 from stormpool.store import RunDirectory
@@ -71,6 +72,7 @@ class Bench:
         self._story = told
         self._come_to = speech.come_to
         self._lab: Lab | None = None  # as which the lab stands
+        self._about: About | None = None  # what is said of the lab
         self._reuse: Reuse | None = None
         self._standing = ExitStack()
 
@@ -108,18 +110,19 @@ class Bench:
         asked = self._for(f"lab of {Path(self._story.name).name}", 0, Script(lab), self._asked.out / "labs")
         run = self._standing.enter_context(written(asked, self._come_to))
         cluster = self._standing.enter_context(lab_up(asked, run))
-        self._lab, self._reuse = lab, Reuse(cluster)
+        self._lab, self._reuse, self._about = lab, Reuse(cluster), run.about
 
     def _run(self, seed: int, script: Script | None) -> tuple[RunDirectory, bool]:
         """Run the story; its directory, and whether it came to its end."""
         assert self._reuse is not None
+        assert self._about is not None
         cluster = self._reuse.cluster
         asked = self._for(self._story.name, seed, script, self._asked.out)
         directory, fit = None, True
         try:
             with written(asked, self._come_to, cluster.recorder) as run:
                 directory = run.directory
-                run.about.versions["nomad"] = cluster.agents.version
+                run.about.versions, run.about.programs = self._about.versions, self._about.programs
                 self._reuse.begin(run.turn)
                 run.about.began_wall = cluster.recorder.zero_wall
                 try:
