@@ -1,9 +1,13 @@
 """A run's script: written and read back, replayed by its calls, and made smaller."""
 
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from stormpool import faults, nemesis, script, shrink, target, workloads
-from stormpool.errors import Misuse
+from stormpool.errors import MachineError, Misuse
 from stormpool.history import Call, Event, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.lab import Lab
@@ -11,6 +15,7 @@ from stormpool.nemesis import AtTime, Plan, rpc
 from stormpool.plugins import csi
 from stormpool.reproduction import by_events
 from stormpool.script import Act, Script
+from stormpool.worker import Done, Order
 
 PUBLISH = "ControllerPublishVolume"
 WORK = workloads.attach_detach(["vol1", "vol2", "vol3"], per_volume=2)
@@ -113,3 +118,32 @@ def test_shrinking_ends_with_one_of_everything() -> None:
     while smaller := next(shrink.candidates(left), None):
         left = smaller.script
     assert shrink.size(left) == {"faults": 0, "steps": 1, "nodes": 2}
+
+
+class Labs:
+    """In the place of workers: every run shows the same as long as one fault is among those planned."""
+
+    def __init__(self, needed: object) -> None:
+        self.needed = needed
+        self.made: list[bytes] = []
+
+    def run(self, orders: Iterable[tuple[str, Order]]) -> Iterator[tuple[str, Done | MachineError]]:
+        for name, order in orders:
+            assert order.script is not None
+            self.made.append(script.encode(order.script))
+            planned = order.script.acts[0].plan.planned
+            shows = self.needed in [each.fault for each in planned]
+            yield name, Done("red" if shows else "green", 1.0)
+
+
+def test_what_was_tried_is_not_tried_again() -> None:
+    labs = Labs(PLAN.planned[1].fault)
+    original = SimpleNamespace(
+        script=of(PLAN),
+        broken=frozenset({"progress"}),
+        order=lambda script: Order(0, script),
+        shows_in=lambda done: done.run == "red",
+    )
+    made = shrink.shrink(cast(Any, original), cast(Any, labs), 1, lambda _: None)
+    assert shrink.size(made.script) == {"faults": 1, "steps": 1, "nodes": 2}
+    assert len(labs.made) == len(set(labs.made)) == made.runs
