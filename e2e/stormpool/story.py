@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
@@ -75,7 +76,8 @@ def _imported(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # what its own faults and workloads are looked up in
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is none of our results
+            spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
         raise Misuse(

@@ -83,3 +83,12 @@ def test_a_plugin_that_the_scenario_does_not_have_is_not_run() -> None:
     stranger = Lab(plugins=[CsiPlugin(id="evil\x1b[2K", argv=("rm",))])
     with pytest.raises(Misuse, match="no plugin evil⟨001B⟩"):
         script.at_home(Script(stranger), Lab())
+
+
+def test_what_a_scenario_prints_is_none_of_our_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = of(tmp_path)
+    path.write_text(path.read_text() + 'print("hello")\n')
+    story.load(str(path))
+    assert capsys.readouterr() == ("", "hello\n")
