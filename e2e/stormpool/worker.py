@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -201,5 +202,19 @@ def main() -> None:
         bench.clear()
 
 
+def _and_end() -> None:
+    """End at once: threads of a run that was interrupted may still wait for a lab that is gone."""
+    code = 1
+    try:
+        main()
+        code = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
 if __name__ == "__main__":
-    main()
+    _and_end()

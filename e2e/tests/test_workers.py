@@ -15,6 +15,8 @@ from stormpool.agents.build import Agent
 from stormpool.errors import MachineError
 from stormpool.lab import Lab
 from stormpool.runner import Asked, Run, lab_up
+from stormpool.store import Recorder
+from stormpool.watch import Watch
 from stormpool.worker import Done, Order
 from stormpool.workers import Workers
 
@@ -38,6 +40,8 @@ while True:
     signal.pause()
 """
 KEEPS_TO_ITSELF = """
+from stormpool.store import Recorder
+from stormpool.watch import Watch
 from stormpool.worker import Speech, own_descriptors
 orders, speech = own_descriptors()
 print("a story says this", flush=True)
@@ -102,6 +106,21 @@ def test_none_is_started_once_it_is_over(tmp_path: Path) -> None:
     assert list(labs.run(orders(2))) == []
     with pytest.raises(MachineError, match="no lab is brought up"):
         labs._workers[0].run(Order(1))
+
+
+def test_a_worker_ends_though_threads_of_a_run_still_wait() -> None:
+    program = (
+        "import threading; from stormpool import worker; "
+        "worker.main = threading.Thread(target=threading.Event().wait).start; worker._and_end()"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=20, check=False).returncode == 0
+
+
+def test_watching_a_lab_that_never_came_up_can_end(tmp_path: Path) -> None:
+    agents: Any = SimpleNamespace()
+    recorder = Recorder(tmp_path / "history.jsonl")
+    Watch(Lab(), agents, tmp_path, recorder).stop()
+    recorder.close()
 
 
 @contextmanager
