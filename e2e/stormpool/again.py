@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import msgspec
 
-from stormpool import bundle, shrink
+from stormpool import bundle, consent, outcome, shrink
 from stormpool.board import Board
 from stormpool.bundle import Unpacked
 from stormpool.errors import MachineError, Misuse
+from stormpool.report.plain import plain
 from stormpool.reproduction import Original, told
 from stormpool.runner import slug
-from stormpool.script import Script, encode
+from stormpool.script import encode
 from stormpool.store import RunDirectory
 from stormpool.worker import Done
 from stormpool.workers import Told, Workers
@@ -46,56 +45,47 @@ class Replayed(msgspec.Struct, frozen=True):
     again: list[str]  # directories of the runs that showed the same
 
 
-@contextmanager
-def original(path: Path, how: How) -> Iterator[Original]:
+def original(path: Path, how: How) -> Original:
     """A run, from its directory or a bundle; what a bundle brings with it is shown, and asked about."""
     if path.is_dir():
-        yield Original.read(path)
-        return
-    with bundle.unpacked(path) as found:
-        _ask(found, how)
-        yield Original.read(found.run, found.scenario)
+        return Original.read(path)
+    found = bundle.unpack(path, how.out)
+    _ask(found, how)
+    return Original.read(found.run, found.scenario)
 
 
 def _ask(found: Unpacked, how: How) -> None:
     """Say what a bundle of somebody's would execute here, and go on only if told so."""
-    run = RunDirectory.existing(found.run)
-    about, script = run.about(), msgspec.json.decode(run.read_script(), type=Script)
-    lines = ["this bundle was made elsewhere; replaying it executes on this machine, as you:"]
-    lines.append(
-        f"  the scenario, Python: {found.source} ({len(found.source.read_text().splitlines())} lines)"
-    )
-    lines.append(f"  agents: {', '.join(f'{name} {version}' for name, version in about.versions.items())}")
-    for plugin in script.lab.plugins:
-        lines.append(f"  plugin {plugin.id}, as the scenario says; there it was: {' '.join(plugin.argv)}")
-    click.echo("\n".join(lines), err=True)
+    lines = consent.executed(found)
+    click.echo("this bundle was made elsewhere; replaying it executes on this machine, as you:", err=True)
+    click.echo("\n".join(f"  {line}" for line in lines), err=True)
     if not how.yes:
         if not sys.stdin.isatty():
-            raise Misuse("nobody is there to be asked", fix="read the scenario, then say --yes")
+            raise Misuse("nobody is there to be asked", fix=f"read {found.source}, then say --yes")
         click.confirm("go on?", abort=True, err=True)
 
 
 def replay(path: Path, repeat: int, how: How) -> Replayed:
     """Make a run again so many times, each on a lab of its own, and say how often it showed the same."""
-    with original(path, how) as one:
-        if not how.as_json:
-            click.echo(_described(one), err=True)
-        board = Board(repeat, quiet=how.as_json)
-        counts, same = Counter[str](), list[str]()
+    one = original(path, how)
+    if not how.as_json:
+        click.echo(_described(one), err=True)
+    board = Board(repeat, quiet=how.as_json)
+    counts, same = Counter[str](), list[str]()
 
-        def progress(said: Told) -> None:
-            board.told(said.worker, f"lab {said.worker}  {said.what}")
+    def progress(said: Told) -> None:
+        board.told(said.worker, f"lab {said.worker}  {said.what}")
 
-        out = how.out / f"replay-{slug(one.directory.path.name)}"
-        orders = ((str(number), one.order(fresh=True)) for number in range(repeat))
-        with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
-            for _, done in workers.run(orders):
-                board.finished(None)
-                counts[_came_to(one, done)] += 1
-                if isinstance(done, Done) and one.shows_in(done):
-                    same.append(done.run)
-        reproduced, failed = counts.pop("the same", 0), counts.pop("failed", 0)
-        return Replayed(str(path), sorted(one.broken), repeat, reproduced, failed, dict(counts), same)
+    out = how.out / f"replay-{slug(one.directory.path.name)}"
+    orders = ((str(number), one.order(fresh=True)) for number in range(repeat))
+    with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
+        for _, done in workers.run(orders):
+            board.finished(None)
+            counts[_came_to(one, done)] += 1
+            if isinstance(done, Done) and one.shows_in(done):
+                same.append(done.run)
+    reproduced, failed = counts.pop("the same", 0), counts.pop("failed", 0)
+    return Replayed(str(path), sorted(one.broken), repeat, reproduced, failed, dict(counts), same)
 
 
 def _came_to(one: Original, done: Done | MachineError) -> str:
@@ -103,21 +93,27 @@ def _came_to(one: Original, done: Done | MachineError) -> str:
         return "failed"
     if one.shows_in(done):
         return "the same"
-    judged = RunDirectory.existing(Path(done.run)).judged()
-    return str(judged.outcome) if judged else "failed"
+    return outcome.of_run(RunDirectory.existing(Path(done.run)))
 
 
 def _described(one: Original) -> str:
     lines = [f"replaying {one.about.scenario} on nomad {one.about.versions['nomad']}, seed {one.about.seed}"]
     for act in one.script.acts:
         lines += [f"  {told(planned)}" for planned in act.plan.planned]
-    return "\n".join(lines)
+    return "\n".join(map(plain, lines))  # a bundle's words may be among them
+
+
+def exit_code(replayed: Replayed) -> int:
+    """0 when the run showed the same at least once, 2 when it never did, 70 when it could not be run."""
+    if replayed.reproduced:
+        return 0
+    return MachineError.exit_code if replayed.failed == replayed.runs else 2
 
 
 def told_of(replayed: Replayed) -> str:
     """What came of a replay, for people."""
     rate = 100 * replayed.reproduced / replayed.runs
-    what = f"broke {', '.join(replayed.broken)}" if replayed.broken else "came to the same"
+    what = f"broke {plain(', '.join(replayed.broken))}" if replayed.broken else "came to the same"
     lines = [f"{what}: {replayed.reproduced} of {replayed.runs} times ({rate:.0f} %)"]
     lines += [f"  {count} times: {name}" for name, count in replayed.others.items()]
     if replayed.failed:
@@ -128,35 +124,35 @@ def told_of(replayed: Replayed) -> str:
 
 def make_smaller(path: Path, tries: int, how: How) -> dict[str, object]:
     """Shrink a run, and say what is left of it."""
-    with original(path, how) as one:
-        board = Board(0, quiet=how.as_json)
-        out = how.out / f"shrink-{slug(one.directory.path.name)}"
+    one = original(path, how)
+    board = Board(0, quiet=how.as_json)
+    out = how.out / f"shrink-{slug(one.directory.path.name)}"
 
-        def progress(said: Told) -> None:
-            board.told(said.worker, f"lab {said.worker}  {said.what}")
+    def progress(said: Told) -> None:
+        board.told(said.worker, f"lab {said.worker}  {said.what}")
 
-        def tell(what: str) -> None:
-            with board.aside():
-                if not how.as_json:
-                    click.echo(f"  {what}", err=True)
+    def tell(what: str) -> None:
+        with board.aside():
+            if not how.as_json:
+                click.echo(f"  {plain(what)}", err=True)
 
-        with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
-            made = shrink.shrink(one, workers, tries, tell)
-        (out / "script.json").write_bytes(encode(made.script))
-        return {
-            "run": str(path),
-            "smallest": made.run,
-            "before": shrink.size(one.script),
-            "after": shrink.size(made.script),
-            "removed": made.removed,
-            "runs": made.runs,
-        }
+    with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
+        made = shrink.shrink(one, workers, tries, tell)
+    (out / "script.json").write_bytes(encode(made.script))
+    return {
+        "run": str(path),
+        "smallest": made.run,
+        "before": shrink.size(one.script),
+        "after": shrink.size(made.script),
+        "removed": made.removed,
+        "runs": made.runs,
+    }
 
 
 def told_of_smaller(said: dict[str, object]) -> str:
     """What is left of a run, for people."""
     lines = [f"before: {_sized(said['before'])}", f"after:  {_sized(said['after'])}, in {said['runs']} runs"]
-    lines += [f"  without {each}" for each in msgspec.convert(said["removed"], list[str])]
+    lines += [f"  without {plain(each)}" for each in msgspec.convert(said["removed"], list[str])]
     return "\n".join(
         [*lines, f"smallest run: {said['smallest']}", f"again: stormpool replay {said['smallest']}"]
     )

@@ -6,7 +6,6 @@ import hashlib
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +13,15 @@ from pathlib import Path
 import msgspec
 
 from stormpool.errors import Misuse
+from stormpool.report.plain import plain
+from stormpool.runner import slug
 from stormpool.store import RunDirectory
 
 SUFFIX = ".stormpool.zip"
 MANIFEST = "manifest.json"
 SCENARIO = "scenario"  # the folder of the scenario's file
 LARGEST = 2 << 30  # bytes that a bundle may take once unpacked
-LEFT_OUT = ("shrink", "replays", "door")  # folders of a run that are other runs, or of no use later
+LEFT_OUT = ("door",)  # folders of a run that are of no use later
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -52,7 +53,7 @@ def pack(run: RunDirectory, to: Path | None = None) -> Path:
     target = to or Path(run.path.name + SUFFIX)
     inside = f"{SCENARIO}/{Path(path).name}"
     files = {str(each.relative_to(run.path)): each for each in _files(run.path)} | {inside: Path(path)}
-    sums = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
+    sums = {name: _sha256(file) for name, file in files.items()}
     manifest = Manifest(f"{path}::{test}", inside, version("stormpool"), sums)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
@@ -61,35 +62,59 @@ def pack(run: RunDirectory, to: Path | None = None) -> Path:
     return target
 
 
-@contextmanager
-def unpacked(path: Path) -> Iterator[Unpacked]:
-    """A bundle in a directory of its own, which is gone on leaving.
+def unpack(path: Path, out: Path) -> Unpacked:
+    """A bundle in a directory of its own below `out`, which stays: its runs say that their scenario is there.
 
     Raises `Misuse` when it is no bundle, or not as it was packed.
     """
-    with tempfile.TemporaryDirectory(prefix="stormpool-bundle-") as directory:
-        into = Path(directory)
-        manifest = _unpack(path, into)
-        test = manifest.scenario.partition("::")[2]
-        yield Unpacked(into, f"{into / manifest.file}::{test}", into / manifest.file)
+    into = out.absolute() / f"bundle-{slug(path.name.removesuffix(SUFFIX))}-{_sha256(path)[:8]}"
+    if into.exists():
+        manifest = _checked(path, into)
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=out) as draft:
+            manifest = _extracted(path, Path(draft) / "bundle")
+            (Path(draft) / "bundle").rename(into)  # whole, or not there
+    test = manifest.scenario.partition("::")[2]
+    return Unpacked(into, f"{into / manifest.file}::{test}", into / manifest.file)
 
 
-def _unpack(path: Path, into: Path) -> Manifest:
+def _extracted(path: Path, into: Path) -> Manifest:
     try:
         with zipfile.ZipFile(path) as packed:
             if sum(each.file_size for each in packed.infolist()) > LARGEST:
                 raise Misuse(f"{path} would take over {LARGEST >> 30} GiB", fix="ask for a smaller run")
             packed.extractall(into)
-        manifest = msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
-    except (zipfile.BadZipFile, OSError, msgspec.DecodeError) as error:
-        raise Misuse(
-            f"{path} is no bundle: {error}", fix="give a file that `stormpool bundle` wrote"
-        ) from error
-    for name, wanted in manifest.sha256.items():
-        file = into / name
-        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != wanted:
-            raise Misuse(f"{path}: {name} is not as it was packed", fix="have it sent again")
+    except (zipfile.BadZipFile, OSError) as error:
+        raise _no_bundle(path, error) from error
+    manifest = _checked(path, into)
+    there = {str(each.relative_to(into)) for each in into.rglob("*") if not each.is_dir()}
+    for name in sorted(there ^ {*manifest.sha256, MANIFEST}):
+        raise Misuse(f"{path}: {plain(name)} is not what the bundle says is in it", fix="have it sent again")
     return manifest
+
+
+def _checked(path: Path, into: Path) -> Manifest:
+    """What a bundle says is in it, which all is there as it was packed."""
+    try:
+        manifest = msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError) as error:
+        raise _no_bundle(path, error) from error
+    for name in (manifest.file, *manifest.sha256):
+        file = into / name
+        inside = file.resolve().is_relative_to(into.resolve()) and file.is_file()
+        if not inside or manifest.sha256.get(name) != _sha256(file):
+            raise Misuse(f"{path}: {plain(name)} is not as it was packed", fix="have it sent again")
+    return manifest
+
+
+def _no_bundle(path: Path, error: Exception) -> Misuse:
+    return Misuse(f"{path} is no bundle: {error}", fix="give a file that `stormpool bundle` wrote")
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
 
 
 def _files(run: Path) -> Iterator[Path]:

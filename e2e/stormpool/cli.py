@@ -1,14 +1,20 @@
-"""The command line. Every command that judges ends with 0 when all held, 1 when something broke, 2 when it
-could not be judged, 64 for misuse and 70 when the machine failed; `--json` prints one object a run."""
+"""The command line. `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when
+something could not be judged; `replay` with 0 when the run showed the same at least once, 2 when it never
+did. Every command ends with 64 for misuse, and with 70 when the machine failed or we did; `--json` prints one
+object a run."""
 
 from __future__ import annotations
 
 import re
 import sys
+import traceback
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from stormpool import (
     again,
@@ -31,6 +37,21 @@ from stormpool.scenarios import Result
 from stormpool.store import RunDirectory
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a run, and nothing else.")
+OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+PARALLEL = click.option(
+    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
+)
+PROVIDER = click.option(
+    "--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True
+)
+NOMAD = click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
+YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings with it without asking.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -67,17 +88,9 @@ def cli() -> None:
     show_default=True,
     help="Runs of each, with seeds counted up.",
 )
-@click.option(
-    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True)
+@PARALLEL
+@OUT
+@PROVIDER
 @JSON
 def run(
     scenario: tuple[str, ...],
@@ -116,60 +129,56 @@ class Seconds(click.ParamType[float]):
 
 
 @cli.command(name="explore")
-@click.argument("scenario", required=False)
-@click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
+@click.argument("scenario", default="")
+@NOMAD
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
-    "--fault", "names", multiple=True, help=f"Try this one; several for several. [{', '.join(explore.USUAL)}]"
+    "--fault",
+    "faults",
+    multiple=True,
+    type=click.Choice(list(explore.BREAKING)),
+    default=explore.USUAL,
+    show_default=True,
+    help="Try this one; several for several.",
 )
 @click.option("--pairs", is_flag=True, help="Go on to two faults at once.")
+@PROVIDER
+@OUT
 @click.option("--budget", type=Seconds(), help="Begin no run after so long: 90s, 30m, 2h. [none]")
-@click.option(
-    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
-)
+@PARALLEL
 @click.option("--keep", is_flag=True, help="Keep the runs in which all held as well.")
 @click.option(
     "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with one that was begun."
 )
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
-@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True)
 @JSON
-def explore_(
-    scenario: str | None,
-    nomad: str,
-    seed: int,
-    names: tuple[str, ...],
-    pairs: bool,
-    budget: float | None,
-    parallel: int,
-    keep: bool,
-    resume: Path | None,
-    out: Path,
-    provider: str,
-    as_json: bool,
-) -> None:
+@click.pass_context
+def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json: bool, **said: Any) -> None:
     """Try every fault at every call of a scenario.
 
     One fault-free run tells which calls there are; each fault before, during and after each of them is then a
     run of its own, on labs that are used again as long as they are as good as new. A table at the end says
     what held, what broke and what was not reached.
     """
+    plan, wanted = msgspec.convert(said, explore.Plan), msgspec.convert(said, explore.Wanted)
     if resume is not None:
+        _nothing_else(context, (*explore.Plan.__struct_fields__, "out"))
         exploration = explore.Exploration.resume(resume)
-    elif scenario is None:
+    elif not plan.scenario:
         raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
     else:
-        wanted = explore.Plan(scenario, nomad, provider, seed, names or explore.USUAL, pairs)
-        exploration = explore.Exploration.begin(out, wanted)
-    explored.run(exploration, explore.Wanted(parallel, budget, keep), as_json=as_json)
+        exploration = explore.Exploration.begin(out, plan)
+    explored.run(exploration, wanted, as_json=as_json)
     sys.exit(explored.exit_code(exploration))
 
 
-OUT = click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
-PARALLEL = click.option(
-    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
-)
-YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings with it without asking.")
+def _nothing_else(context: click.Context, decided: Iterable[str]) -> None:
+    """Refuse what was said of things that were decided when the exploration was begun."""
+    for name in decided:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = next(each for each in context.command.params if each.name == name)
+            raise Misuse(
+                f"{option.opts[0]} does not go with --resume", fix="leave it out: it is as it was begun with"
+            )
 
 
 @cli.command()
@@ -182,12 +191,12 @@ YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings wit
 def replay(run: Path, repeat: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
     """Run a run again, each time on a new lab, and say how often it shows the same.
 
-    Faults happen at the calls at which they happened, not at the times. Ends with 0 when every run showed the
-    same, else with 2.
+    Faults happen at the calls at which they happened, not at the times. Ends with 0 when at least one run
+    showed the same, with 2 when none did, and with 70 when not one could be run.
     """
     replayed = again.replay(run, repeat, again.How(parallel, out, yes, as_json))
     click.echo(msgspec.json.encode(replayed).decode() if as_json else again.told_of(replayed))
-    sys.exit(0 if replayed.reproduced == replayed.runs else 2)
+    sys.exit(again.exit_code(replayed))
 
 
 @cli.command()
@@ -288,9 +297,9 @@ def doctor_(as_json: bool) -> None:
 @cli.command()
 @click.option("--servers", type=int, default=1, show_default=True)
 @click.option("--clients", type=int, default=1, show_default=True)
-@click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
+@NOMAD
 @click.option("--csi/--no-csi", default=True, help="Run the reference CSI plugin on it. [yes]")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@OUT
 @JSON
 def up(servers: int, clients: int, nomad: str, csi: bool, out: Path, as_json: bool) -> None:
     """Bring a lab up to play with by hand; it stays until `stormpool down`."""
@@ -339,16 +348,20 @@ def down(lab: str | None, everything: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line; our own errors end it with one message and their exit code."""
+    """Run the command line; our own errors end it with one message and their exit code, our slips with 70."""
     try:
         with ending_on_sigterm():
             cli(standalone_mode=False)
     except StormpoolError as error:
         click.echo(f"stormpool: {error}", err=True)
         sys.exit(error.exit_code)
-    except click.UsageError as error:
+    except click.ClickException as error:
         error.show()
         sys.exit(Misuse.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("stormpool: interrupted; nothing is left running", err=True)
         sys.exit(130)
+    except Exception as error:  # nothing is known of what was judged: that is no breach
+        traceback.print_exc()
+        click.echo(f"stormpool: unforeseen: {type(error).__name__}: {error}", err=True)
+        sys.exit(StormpoolError.exit_code)

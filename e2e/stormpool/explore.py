@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from stormpool import faults, points, story, target
+from stormpool import faults, outcome, points, story, target
 from stormpool.errors import MachineError, Misuse
-from stormpool.history import Fault
+from stormpool.history import Fault, History
 from stormpool.points import Breaking, Point
 from stormpool.runner import slug
 from stormpool.script import Act, Script, decode
 from stormpool.store import RunDirectory
-from stormpool.verdict import Outcome, worst
+from stormpool.verdict import Outcome, Verdict
 from stormpool.worker import Done, Order
 from stormpool.workers import Told, Workers
 
@@ -38,7 +38,9 @@ BREAKING = {
     "pause-agent": Breaking(faults.PauseAgent(target.serving()), heal_after=2.0),
     "kill-leader": Breaking(faults.KillAgent(target.leader()), heal_after=1.0),
 }
-NOT_REACHED, NOT_RUN = "not reached", "not run"  # outcomes of points, beside those of verdicts
+# Outcomes of points, beside those of runs.
+NOT_REACHED, NOT_RUN = "not reached", "not run"
+BROKE_ANYWAY = "broke anyway"  # all that broke did so before the point's faults, or without them
 GIVE_UP_AFTER = 3  # labs in a row that could not be had
 USUAL = ("fail", "lose", "copy", "cut", "kill-plugin", "kill-agent", "kill-leader")
 
@@ -49,7 +51,7 @@ class Tried(msgspec.Struct, frozen=True):
     point: str
     method: str
     faults: tuple[str, ...]
-    outcome: str  # valid, invalid, unknown; or "not reached", when the run never came to the point
+    outcome: str  # that of its run, or "not reached", when it never came to the point, or "broke anyway"
     broken: tuple[str, ...] = ()  # guarantees
     run: str = ""
     seconds: float = 0.0
@@ -105,9 +107,13 @@ class Exploration:
         file = directory / "explore.json"
         if not file.exists():
             raise Misuse(f"no exploration is in {directory}", fix="give the directory that `explore` printed")
-        found = cls(directory.absolute(), msgspec.json.decode(file.read_bytes(), type=Plan))
+        try:
+            plan = msgspec.json.decode(file.read_bytes(), type=Plan)
+        except msgspec.DecodeError as error:
+            raise Misuse(f"{file} cannot be read: {error}", fix="explore anew") from error
+        found = cls(directory.absolute(), plan)
         if found._results.exists():
-            lines = msgspec.json.Decoder(Tried).decode_lines(found._results.read_bytes())
+            lines = _whole_lines(found._results)
             found.tried = {each.point: each for each in lines if each.run}  # without a run: tried again
         return found
 
@@ -126,29 +132,42 @@ class Exploration:
                 failures = failures + 1 if isinstance(done, MachineError) else 0
                 if failures == GIVE_UP_AFTER and isinstance(done, MachineError):
                     raise done
-                tried = self._judge(left[name], done)
+                tried = self._judge(left[name], base, done)
                 self._note(tried, keep=wanted.keep)
                 tell(tried)
 
     def _base(self, workers: Workers) -> Script:
         """The script of the fault-free run, which all others are this and one point more."""
-        file = self.directory / "base.json"
-        if not file.exists():
-            ((_, done),) = workers.run([("base", Order(self.plan.seed))])
-            if isinstance(done, MachineError):
-                raise done
-            run = RunDirectory.existing(Path(done.run))
-            judged = run.judged()
-            if judged is None or judged.outcome is not Outcome.VALID:
-                raise MachineError(
-                    f"the fault-free run is not valid, so no fault could be blamed; see {run.report}"
-                )
-            file.write_bytes(run.script.read_bytes())
-            (self.directory / "base.run").write_text(done.run)
-        base = RunDirectory.existing(Path((self.directory / "base.run").read_text()))
+        base = self._base_run() or self._run_base(workers)
+        script = decode(base.read_script(), str(base.script))
+        if not script.acts:
+            raise Misuse(f"{self.plan.scenario} never calls `cluster.run`", fix="explore one that does")
         breaking = [BREAKING[name] for name in self.plan.faults]
         self.points = points.points(base.read_history(), breaking)
-        return decode(file.read_bytes(), str(file))
+        return script
+
+    def _base_run(self) -> RunDirectory | None:
+        """The fault-free run that was made already, if it is still there."""
+        written = self.directory / "base.run"
+        if not written.exists():
+            return None
+        run = RunDirectory(Path(written.read_text()))
+        return run if run.script.exists() and run.history.exists() else None
+
+    def _run_base(self, workers: Workers) -> RunDirectory:
+        ((_, done),) = workers.run([("base", Order(self.plan.seed))])
+        if isinstance(done, MachineError):
+            raise done
+        run = RunDirectory.existing(Path(done.run))
+        came_to = outcome.of_run(run)
+        if came_to != Outcome.VALID:
+            raise MachineError(
+                f"the fault-free run is {came_to}, so no fault could be blamed; see {run.report}"
+            )
+        draft = self.directory / "base.new"
+        draft.write_text(done.run)
+        draft.replace(self.directory / "base.run")  # whole, or not there
+        return run
 
     def _left(self) -> Iterator[Point]:
         more = points.pairs(self.points, self.plan.seed) if self.plan.pairs else []
@@ -161,23 +180,22 @@ class Exploration:
         script = Script(base.lab, (broken, *others))
         return Order(self.plan.seed, script)
 
-    def _judge(self, point: Point, done: Done | MachineError) -> Tried:
+    def _judge(self, point: Point, base: Script, done: Done | MachineError) -> Tried:
         about = (
             point.name,
             points.methods([point])[0],
             tuple(str(each.fault) for each in point.planned),
         )
         if isinstance(done, MachineError):
-            return Tried(*about, str(Outcome.UNKNOWN), why=str(done))
+            return Tried(*about, "machine", why=str(done))
         run = RunDirectory.existing(Path(done.run))
-        verdicts = run.read_verdicts()
-        outcome = worst(each.outcome for each in verdicts)
-        bad = [each for each in verdicts if each.outcome is outcome is not Outcome.VALID]
+        first = base.acts[0].plan.planned
+        numbers = range(len(first), len(first) + len(point.planned))  # they are added to the first act's
+        judged, history = run.read_verdicts(), run.read_history()
+        came_to, broken = told_apart(outcome.of_run(run), judged, injected_at(history, numbers))
+        bad = [each for each in judged if each.outcome is not Outcome.VALID]
         why = run.about().error or "; ".join(each.why for each in bad)
-        if outcome is not Outcome.INVALID and not _reached(run, len(point.planned)):
-            return Tried(*about, NOT_REACHED, (), done.run, done.seconds, done.reset, why)
-        broken = tuple(each.guarantee for each in bad) if outcome is Outcome.INVALID else ()
-        return Tried(*about, str(outcome), broken, done.run, done.seconds, done.reset, why)
+        return Tried(*about, came_to, tuple(broken), done.run, done.seconds, done.reset, why)
 
     def _note(self, tried: Tried, *, keep: bool) -> None:
         self.tried[tried.point] = tried
@@ -195,12 +213,48 @@ def _until(ends: float, orders: Iterable[Any]) -> Iterator[Any]:
         yield order
 
 
-def _reached(run: RunDirectory, planned: int) -> bool:
-    """Whether the run came to its point: the last of the planned faults were injected."""
-    events = run.read_history().of(Fault)
-    total = {event.id for event in events if event.step == "planned"}
-    injected = {event.id for event in events if event.step == "injected"}
-    return set(sorted(total)[-planned:]) <= injected
+def _whole_lines(file: Path) -> list[Tried]:
+    """What is written of points that were tried; half a line at the end, left by a stop, is taken off.
+
+    Raises `Misuse` where another line cannot be read.
+    """
+    data = file.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if whole != data:
+        with file.open("rb+") as results:
+            results.truncate(len(whole))
+    try:
+        return msgspec.json.Decoder(Tried).decode_lines(whole)
+    except msgspec.DecodeError as error:
+        raise Misuse(f"{file} cannot be read: {error}", fix="take out the line, or explore anew") from error
+
+
+def injected_at(history: History, numbers: Iterable[int]) -> list[int | None]:
+    """When each of some planned faults was injected first; None for one that never was."""
+    injected = {event.id: event.t for event in reversed(history.of(Fault)) if event.step == "injected"}
+    return [injected.get(number) for number in numbers]
+
+
+def told_apart(
+    came_to: str, verdicts: Iterable[Verdict], injected: Iterable[int | None]
+) -> tuple[str, list[str]]:
+    """What a point came to, and what broke: what its run came to, but for what its faults cannot have done.
+
+    `injected`: when each of them was. A guarantee that had been broken before was not broken by them.
+    """
+    times = list(injected)
+    since = min((t for t in times if t is not None), default=None)
+    broken = [each for each in verdicts if each.outcome is Outcome.INVALID]
+    if came_to == Outcome.INVALID:
+        blamed = [each for each in broken if since is not None and _whole_until(since, each)]
+        return came_to if blamed else BROKE_ANYWAY, [each.guarantee for each in blamed or broken]
+    finished = came_to in (Outcome.VALID, Outcome.UNKNOWN)
+    return NOT_REACHED if finished and None in times else came_to, []
+
+
+def _whole_until(t: int, broken: Verdict) -> bool:
+    """Whether no breach was over by then."""
+    return all(each.end >= t for each in broken.witnesses)
 
 
 def coverage(exploration: Exploration) -> dict[tuple[str, str], Counter[str]]:

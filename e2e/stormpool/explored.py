@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stormpool.board import Board
-from stormpool.explore import Exploration, Tried, Wanted, coverage
+from stormpool.explore import BROKE_ANYWAY, Exploration, Tried, Wanted, coverage
 from stormpool.verdict import Outcome
 from stormpool.workers import Told
 
@@ -20,6 +20,10 @@ SHOWN = {
     "valid": "held",
     "invalid": "BROKE",
     "unknown": "unknown",
+    BROKE_ANYWAY: "broke without the fault",
+    "machine": "machine failed",
+    "misuse": "misuse",
+    "skipped": "skipped",
     "not reached": "not reached",
     "not run": "left",
 }
@@ -92,8 +96,16 @@ def _tell(tried: Tried, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(tried).decode())
     elif tried.outcome != Outcome.VALID:
-        what = f"broke {', '.join(tried.broken)}" if tried.broken else f"{SHOWN[tried.outcome]}: {tried.why}"
-        click.echo(f"{tried.point}: {what}\n  again: stormpool replay {_short(tried.run)}")
+        click.echo(told_of(tried))
+
+
+def told_of(tried: Tried) -> str:
+    """What came of a point that did not hold, for people."""
+    without = " without the fault" if tried.outcome == BROKE_ANYWAY else ""
+    broke = f"broke {', '.join(tried.broken)}{without}"
+    lines = [f"{tried.point}: {broke if tried.broken else f'{SHOWN[tried.outcome]}: {tried.why}'}"]
+    lines += [f"  again: stormpool replay {_short(tried.run)}"] if tried.run else []
+    return "\n".join(lines)
 
 
 def table(exploration: Exploration) -> Table:
@@ -131,7 +143,7 @@ def told(exploration: Exploration) -> str:
 def exit_code(exploration: Exploration) -> int:
     """1 when something broke, 2 when something could not be judged or was not tried, 0 when all held."""
     outcomes = {each.outcome for each in exploration.tried.values()}
-    if str(Outcome.INVALID) in outcomes:
+    if outcomes & {str(Outcome.INVALID), BROKE_ANYWAY}:
         return 1
     whole = len(exploration.tried) >= len(exploration.points) and outcomes == {str(Outcome.VALID)}
     return 0 if whole else 2

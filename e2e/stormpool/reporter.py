@@ -10,7 +10,6 @@ from pathlib import Path
 from stormpool.report.log import Kept, Line, folded, keep, parse
 from stormpool.report.page import Dress, Judgement, page
 from stormpool.report.perfetto import trace
-from stormpool.report.timeline import timeline
 from stormpool.store import RunDirectory
 
 TRACE = "trace.json"
@@ -20,7 +19,7 @@ LONGEST = 10_000  # characters of a line that are read at once
 
 def write(directory: RunDirectory, judgement: Judgement) -> None:
     """Write a run's page and trace, in place of earlier ones."""
-    drawn = timeline(judgement.history, judgement.verdicts)
+    drawn = judgement.drawn
     moments = [*(t for t, _ in drawn.moments), *(breach.start for breach in drawn.breaches)]
     logs = logs_of(directory.logs, judgement.about.began_wall, moments)
     directory.report.write_text(page(judgement, logs, dress()), encoding="utf-8")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import structs
 
-from stormpool import story
+from stormpool import given, outcome, story
 from stormpool.errors import MachineError
-from stormpool.history import Call, Fault, History, Reply
+from stormpool.history import NEVER, Call, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.nemesis import AtTime, OnCall, Pattern, Phase, Plan, Planned
 from stormpool.run import About
-from stormpool.script import Script, decode
+from stormpool.script import Script, at_home, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
 from stormpool.worker import Done, Order
@@ -26,28 +27,29 @@ class Original:
 
     directory: RunDirectory
     about: About
+    nomad: str  # its agent, by version or path
     script: Script  # its faults at the calls at which they happened
-    outcome: Outcome
+    outcome: str  # see `stormpool.outcome`
     broken: frozenset[str]  # guarantees
 
     @classmethod
     def read(cls, path: Path, scenario: str = "") -> Original:
         """Read it from its directory; `scenario`: where that is now, if not where the run says.
 
-        Raises `Misuse` when it is no run, or one of a scenario that is not there.
+        Raises `Misuse` when it is no run, or one of a scenario or an agent that is not there.
         """
         directory = RunDirectory.existing(path)
-        about, judged = directory.about(), directory.judged()
+        about, came_to = directory.about(), outcome.of_run(directory)
         about.scenario = scenario or about.scenario
-        story.load(about.scenario)  # its own faults and workloads are known from then on
-        script = decode(directory.read_script(), str(directory.script))
-        outcome = judged.outcome if judged else Outcome.UNKNOWN
-        return cls(directory, about, by_events(script, directory.read_history()), outcome, broken(directory))
+        lab = story.load(about.scenario).lab  # its own faults and workloads are known from then on
+        script = at_home(decode(directory.read_script(), str(directory.script)), lab)
+        script = by_events(script, directory.read_history())
+        return cls(directory, about, given.nomad_of(about), script, came_to, broken(directory))
 
     @property
     def worker_argv(self) -> list[str]:
         """What a worker for it is started with, but for where its runs go."""
-        return [self.about.scenario, self.about.versions["nomad"], self.about.provider]
+        return [self.about.scenario, self.nomad, self.about.provider]
 
     def order(self, script: Script | None = None, *, fresh: bool = False) -> Order:
         """To make it again, or with another script."""
@@ -60,8 +62,7 @@ class Original:
         again = RunDirectory.existing(Path(done.run))
         if self.broken:
             return bool(self.broken & broken(again))
-        judged = again.judged()
-        return judged is not None and judged.outcome is self.outcome
+        return outcome.of_run(again) == self.outcome
 
 
 def broken(directory: RunDirectory) -> frozenset[str]:
@@ -76,28 +77,35 @@ def by_events(script: Script, history: History) -> Script:
     A fault planned at a time is put at the last point of a call that the run came to before it was injected.
     One that was injected before any call stays at its time.
     """
-    act, *others = script.acts
-    if any(other.plan.planned for other in others):  # whose faults have the same numbers in the history
-        return script
     injected = {event.id: event.t for event in history.of(Fault) if event.step == "injected"}
-    reached = _points_reached(history)
-    planned = tuple(
-        structs.replace(each, when=_last_before(injected[number], reached) or each.when)
-        if isinstance(each.when, AtTime) and number in injected
-        else each
-        for number, each in enumerate(act.plan.planned)
-    )
-    return structs.replace(script, acts=(structs.replace(act, plan=Plan(planned)), *others))
+    acts, first = [], 0  # faults are numbered over all acts
+    for act, (began, ended) in zip(script.acts, _acted(history, len(script.acts)), strict=True):
+        reached = _points_reached(history, began, ended)
+        planned = tuple(
+            structs.replace(each, when=_last_before(injected[number], reached) or each.when)
+            if isinstance(each.when, AtTime) and number in injected
+            else each
+            for number, each in enumerate(act.plan.planned, first)
+        )
+        acts.append(structs.replace(act, plan=Plan(planned)))
+        first += len(planned)
+    return structs.replace(script, acts=tuple(acts))
 
 
-def _points_reached(history: History) -> list[tuple[int, OnCall]]:
+def _acted(history: History, acts: int) -> list[tuple[int, int]]:
+    """From when to when calls are counted for each act: from its workload on until the next one's."""
+    begun = [event.t for event in history.of(RunPhase) if event.name == "workload"][:acts] or [0]
+    begun += [NEVER] * (acts - len(begun))
+    return list(pairwise([*begun, NEVER]))
+
+
+def _points_reached(history: History, began: int, ended: int) -> list[tuple[int, OnCall]]:
     """When each point of each call was reached, in order, counted as triggers count: from the workload on."""
-    began = min((event.t for event in history.of(RunPhase) if event.name == "workload"), default=0)
     seen: Counter[Pattern] = Counter()
     found: list[tuple[int, OnCall]] = []
     numbered: dict[str, OnCall] = {}
     for call in history.of(Call):
-        if call.t < began or not call.volume:
+        if not began <= call.t < ended or not call.volume:
             continue
         pattern = Pattern(call.method, call.volume)
         seen[pattern] += 1

@@ -59,6 +59,8 @@ class Reuse:
     def reset(self) -> None:
         """Make the lab as good as new. Raises `Spent` when that cannot be had."""
         cluster = self.cluster
+        if changed := cluster.agents.changed:
+            raise Spent(f"the lab cannot be used again: other agents run on {', '.join(sorted(changed))}")
         try:
             self._empty_books()
             cluster.agents.must_live()

@@ -8,6 +8,13 @@ from stormpool.lab import Lab
 from stormpool.verdict import Outcome, Verdict
 
 
+class Program(msgspec.Struct, frozen=True):
+    """A program that was given by its path, as it was then."""
+
+    path: str
+    sha256: str
+
+
 class About(msgspec.Struct):
     """`run.json`: what was asked for."""
 
@@ -24,6 +31,7 @@ class About(msgspec.Struct):
     error_kind: str = ""  # misuse or machine
     timings: dict[str, float] = {}  # seconds of each phase
     operations: dict[str, str] = {}  # what the workload did, by name: how many times, and how many failed
+    programs: dict[str, Program] = {}  # those that were given by path and not by version
     began_wall: int = 0  # nanoseconds of the wall clock when the history's time began; 0: unknown
 
 

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from stormpool import capacity, reporter, stubs
+from stormpool import capacity, given, outcome, reporter, stubs
 from stormpool.agents import build
 from stormpool.cluster import Cluster, Turn
-from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
+from stormpool.errors import MachineError, Misuse, StormpoolError
 from stormpool.history import History, Operation, Phase
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
@@ -109,14 +109,7 @@ class Run:
         self.about.error = (
             str(error) if isinstance(error, StormpoolError) else f"{type(error).__name__}: {error}"
         )
-        self.about.error_kind = _kind_of(error)
-
-
-def _kind_of(error: BaseException) -> str:
-    for kind, name in ((Misuse, "misuse"), (Unavailable, "skipped"), (StormpoolError, "machine")):
-        if isinstance(error, kind):
-            return name
-    return "scenario"
+        self.about.error_kind = outcome.kind_of(error)
 
 
 @contextmanager
@@ -144,6 +137,8 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
     provider = _ready_provider(asked)
     agent = build.resolve(asked.nomad, run.tell)
     run.about.versions["nomad"] = agent.version
+    if "/" in asked.nomad:
+        run.about.programs["nomad"] = given.program(agent.path)
     lab = asked.script.lab if asked.script else asked.lab
     if lab.plugins:
         for name in ("csi", "nomad", "goplugin"):
@@ -157,7 +152,8 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.stop()
-            keep_script(cluster)
+            if cluster.turn is run.turn:  # later turns are kept by who makes them, or removed already
+                keep_script(cluster)
     finally:
         run.recorder.phase("down")
         nodes.down()

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from stormpool import outcome
 from stormpool.board import Board
-from stormpool.errors import MachineError, Misuse, Unavailable
+from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
 from stormpool.judge import told_of
 from stormpool.pytest_plugin import LARGEST_SEED, PROGRESS
 from stormpool.store import RunDirectory
-from stormpool.verdict import Outcome, Verdict
+from stormpool.verdict import Verdict
 
 # Worst first: a breach that was seen is one, whatever else went wrong.
 EXIT_CODES = {
@@ -53,16 +54,13 @@ class Result(msgspec.Struct, frozen=True):
     def of(cls, directory: RunDirectory) -> Result:
         """Read it from a run's directory."""
         about, judged = directory.about(), directory.judged()
-        outcome = str(judged.outcome if judged else Outcome.UNKNOWN)
         if judged is None and not about.error:
             about.error = f"the run ended before anything was judged; see {directory.logs / 'pytest.log'}"
-        if about.error and outcome != Outcome.INVALID:
-            outcome = about.error_kind if about.error_kind in EXIT_CODES else str(Outcome.UNKNOWN)
         return cls(
             scenario=about.scenario,
             versions=about.versions,
             seed=about.seed,
-            outcome=outcome,
+            outcome=outcome.of(about, judged),
             verdicts=judged.verdicts if judged else [],
             timings=about.timings,
             run=str(directory.path),
@@ -70,6 +68,22 @@ class Result(msgspec.Struct, frozen=True):
             replay=about.replay,
             error=about.error,
             operations=about.operations,
+        )
+
+    @classmethod
+    def without_a_run(cls, job: Job, error: StormpoolError) -> Result:
+        """What came of one that made no run that could be read."""
+        return cls(
+            scenario=job.scenario,
+            versions={"nomad": job.nomad},
+            seed=job.seed,
+            outcome=outcome.kind_of(error),
+            verdicts=[],
+            timings={},
+            run="",
+            report="",
+            replay=f"stormpool run {job.scenario} --nomad {job.nomad} --seed {job.seed}",
+            error=str(error),
         )
 
 
@@ -128,7 +142,7 @@ def run(batch: Batch, tell: Callable[[Result], None], *, quiet: bool) -> list[Re
     board = Board(len(jobs), quiet=quiet)
     running: list[subprocess.Popen[bytes]] = []
     with board, ThreadPoolExecutor(batch.parallel, thread_name_prefix="run") as pool:
-        waiting = [pool.submit(_run_one, job, board, running) for job in jobs]
+        waiting = [pool.submit(_results_of, job, board, running) for job in jobs]
         try:
             for done in as_completed(waiting):
                 with board.aside():
@@ -147,7 +161,7 @@ def run(batch: Batch, tell: Callable[[Result], None], *, quiet: bool) -> list[Re
 def exit_code(results: Sequence[Result]) -> int:
     """What a command that judged these ends with."""
     seen = {result.outcome for result in results}
-    return next((code for outcome, code in EXIT_CODES.items() if outcome in seen), EXIT_CODES["unknown"])
+    return next((code for name, code in EXIT_CODES.items() if name in seen), EXIT_CODES["unknown"])
 
 
 def told(result: Result) -> str:
@@ -161,10 +175,18 @@ def told(result: Result) -> str:
     spent = sum(result.timings.values())
     lines += [
         f"  took {spent:.1f} s; {done}" if done else f"  took {spent:.1f} s",
-        f"  report: {result.report}",
+        *([f"  report: {result.report}"] if result.report else []),
         f"  again:  {result.replay}",
     ]
     return "\n".join(lines)
+
+
+def _results_of(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> list[Result]:
+    """What came of one job; what went wrong with it is told as well, and the others go on."""
+    try:
+        return _run_one(job, board, running)
+    except StormpoolError as error:
+        return [Result.without_a_run(job, error)]
 
 
 def _run_one(job: Job, board: Board, running: list[subprocess.Popen[bytes]]) -> list[Result]:

@@ -12,6 +12,7 @@ from stormpool.errors import Misuse
 from stormpool.faults.fault import Fault
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, Planned
+from stormpool.report.plain import plain
 from stormpool.workloads import Workload
 
 
@@ -36,11 +37,18 @@ class Script(msgspec.Struct, frozen=True):
 
 
 def at_home(script: Script, lab: Lab) -> Script:
-    """A script with the plugins of a lab described here: commands and paths of elsewhere are not ours."""
+    """A script with the plugins of a lab described here: commands and paths of elsewhere are not ours.
+
+    Raises `Misuse` for a plugin that is not described here.
+    """
     here = {plugin.id: plugin for plugin in lab.plugins}
-    plugins = [
-        structs.replace(here.get(each.id, each), controllers=each.controllers) for each in script.lab.plugins
-    ]
+    for each in script.lab.plugins:
+        if each.id not in here:
+            raise Misuse(
+                f"the scenario's LAB has no plugin {plain(each.id)}, and the run has",
+                fix="replay it with the scenario as it was",
+            )
+    plugins = [structs.replace(here[each.id], controllers=each.controllers) for each in script.lab.plugins]
     return structs.replace(script, lab=structs.replace(script.lab, plugins=plugins))
 
 
@@ -58,7 +66,7 @@ def decode(data: bytes, where: str = "the script") -> Script:
         return typed(msgspec.json.decode(data, type=Script))
     except msgspec.DecodeError as error:
         raise Misuse(
-            f"{where} cannot be read: {error}",
+            f"{where} cannot be read: {plain(str(error))}",
             fix="replay it with the version of stormpool, and the scenario, that wrote it",
         ) from error
 
@@ -77,8 +85,21 @@ def _act(said: Act) -> Act:
 
 
 def _any_of(kind: type) -> Any:
-    """The type of a value of whichever subclass it says it is."""
-    return Union[tuple(_subclasses(kind))]  # noqa: UP007 - they are not known before
+    """The type of a value of whichever subclass it says it is.
+
+    Raises `Misuse` where a scenario's own has the name of one of ours.
+    """
+    named: dict[object, type[Any]] = {}
+    for each in _subclasses(kind):
+        name = each.__struct_config__.tag
+        if name in named and _is_ours(named[name]) != _is_ours(each):
+            raise Misuse(f"{name} is the name of two of {kind.__name__}", fix="name the scenario's otherwise")
+        named[name] = each  # of one that was read again, the last
+    return Union[tuple(named.values())]  # noqa: UP007 - they are not known before
+
+
+def _is_ours(kind: type[Any]) -> bool:
+    return kind.__module__.startswith("stormpool.")
 
 
 def _subclasses(kind: type[Any]) -> list[type[Any]]:

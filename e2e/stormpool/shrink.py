@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 from msgspec import structs
@@ -16,7 +15,7 @@ from msgspec import structs
 from stormpool.errors import MachineError, Misuse
 from stormpool.nemesis import Plan
 from stormpool.reproduction import Original
-from stormpool.script import Act, Script
+from stormpool.script import Act, Script, encode
 from stormpool.worker import Done, Order
 from stormpool.workers import Workers
 
@@ -60,10 +59,14 @@ def shrink(original: Original, workers: Workers, tries: int, told: Callable[[str
     made = Shrunk(original.script)
     if not _shows(original, original.script, workers, tries, made):
         raise MachineError(f"the run broke nothing of the same in {tries} runs, so it cannot be made smaller")
-    going_on = True
+    going_on, tried = True, {encode(original.script)}
     while going_on:
         going_on = False
         for smaller in candidates(made.script):
+            written = encode(smaller.script)
+            if written in tried:  # by another way
+                continue
+            tried.add(written)
             told(f"without {smaller.without}")
             if _shows(original, smaller.script, workers, tries, made):
                 made.script, going_on = smaller.script, True
@@ -143,8 +146,3 @@ def parts(whole: Sequence[T]) -> Iterator[tuple[list[T], list[T]]]:
 def _named(gone: Sequence[object]) -> str:
     names = [str(each) if hasattr(each, "inject") else type(each).__name__ for each in gone]
     return ", ".join(names)
-
-
-def default_out(original: Original) -> Path:
-    """Where the runs of it go, beside the run."""
-    return original.directory.path / "shrink"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.util
 import inspect
 import sys
@@ -13,6 +15,8 @@ from typing import Any
 
 from stormpool.errors import Misuse
 from stormpool.lab import Lab
+
+_LOADED: dict[Path, tuple[bytes, ModuleType]] = {}  # file → what was in it, and what came of that
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,35 @@ def load(wanted: str) -> Story:
 
 
 def _module(path: Path) -> ModuleType:
-    name = f"stormpool_story_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path) if path.is_file() else None
-    if spec is None or spec.loader is None:
+    """The file as a module: the same one however often it is asked for, until the file changes.
+
+    Its faults and workloads are told apart by their names, so that each must be there only once.
+    """
+    if not path.is_file():
         raise Misuse(f"no scenario is at {path}", fix="give a file of scenarios, or FILE::TEST")
+    file = path.resolve()
+    source = file.read_bytes()
+    known = _LOADED.get(file)
+    if known is None or known[0] != source:
+        known = _LOADED[file] = source, _imported(file)
+    return known[1]
+
+
+def _imported(file: Path) -> ModuleType:
+    name = f"stormpool_story_{file.stem}_{hashlib.sha256(bytes(file)).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise Misuse(f"{file} is no file of Python", fix="give a file of scenarios, or FILE::TEST")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # what its own faults and workloads are looked up in
-    spec.loader.exec_module(module)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is none of our results
+            spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise Misuse(
+            f"{file} cannot be imported: {type(error).__name__}: {error}", fix="mend the scenario"
+        ) from error
     return module
 
 

@@ -60,7 +60,8 @@ class Watch:
     def stop(self) -> None:
         """End, and read the servers' logs to their end; the queries end with the connections."""
         self._stop.set()
-        self._elections.join(LOOK_EVERY + STOP_TIMEOUT)
+        if self._elections.is_alive():  # not where bring-up ended before
+            self._elections.join(LOOK_EVERY + STOP_TIMEOUT)
 
     def _follow(self, path: str, missing: object, tell: Callable[[Any], None]) -> None:
         """Tell whenever an answer of the servers has changed; when one does not answer, ask the next."""

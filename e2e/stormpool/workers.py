@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 
+from stormpool import hand, ledger
 from stormpool.errors import MachineError
 from stormpool.worker import Done, Order
 
 ENDED_WITHIN = 60.0  # seconds that a worker may take to end its lab
+Said = tuple[str, Done | MachineError] | Exception | None  # None: a worker has no more to do
 
 
 @dataclass(frozen=True)
@@ -33,14 +39,16 @@ class Worker:
 
     def __init__(self, number: int, argv: list[str], log: Path, told: Callable[[Told], None]) -> None:
         self._number = number
-        self._argv = [sys.executable, "-m", "stormpool.worker", *argv]
+        self._argv = argv
         self._log = log
         self._told = told
         self._process: subprocess.Popen[bytes] | None = None
+        self._over = False  # no process is started any more
+        self._lock = threading.Lock()
 
     def run(self, order: Order) -> Done:
         """Have a run made. Raises `MachineError` when the process ends instead; the next one is a new one."""
-        process = self._process = self._process or self._start()
+        process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -51,24 +59,36 @@ class Worker:
                 if "seconds" in said:
                     return msgspec.convert(said, Done)
                 self._told(Told(self._number, said["what"]))
-        except BrokenPipeError:
-            pass
-        code = process.wait()
-        self._close()
-        raise MachineError(f"the worker ended with {code}; its last words: {self._last_words()}")
+            trouble = ""
+        except Exception as error:  # it is gone, or says what is no word of ours
+            trouble = f" ({error})"
+        code = self._leave(process)
+        raise MachineError(f"the worker ended with {code}{trouble}; its last words: {self._last_words()}")
 
     def interrupt(self) -> None:
-        """Have it end its lab now."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+        """Have it end its lab now, and start no other."""
+        with self._lock:
+            self._over = True
+            if self._process is not None:
+                self._process.send_signal(signal.SIGINT)
 
-    def end(self) -> None:
-        """Have it end its lab, and return when it is gone."""
-        if self._process is not None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process.wait(ENDED_WITHIN)
-            self._close()
+    def end(self) -> str:
+        """Have it end its lab, and return when it is gone: what went wrong with that, if something did."""
+        with self._lock:
+            self._over = True
+            process = self._process
+        if process is None:
+            return ""
+        code = self._leave(process)
+        return f"worker {self._number} ended with {code}: {self._last_words()}" if code else ""
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._over:
+                raise MachineError("no lab is brought up any more")
+            if self._process is None:
+                self._process = self._start()
+            return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
         # In a session of its own: a Ctrl-C at the terminal is for the command line to pass on.
@@ -81,12 +101,30 @@ class Worker:
                 start_new_session=True,
             )
 
-    def _close(self) -> None:
-        if self._process is not None:
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
-            self._process = None
+    def _leave(self, process: subprocess.Popen[bytes]) -> int:
+        """Close its orders, and return what it ended with; one that takes too long is killed."""
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # what it never read
+            process.stdin.close()
+        try:
+            code = process.wait(ENDED_WITHIN)
+        except subprocess.TimeoutExpired:
+            code = self._kill(process)
+        if process.stdout is not None:
+            process.stdout.close()
+        with self._lock:
+            if self._process is process:
+                self._process = None
+        return code
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> int:
+        """Kill it with all it started; the kernel ends its lab then, and what that leaves is undone here."""
+        mine = [lab for lab in ledger.labs() if lab.harness[0] == process.pid and ledger.same(lab.harness)]
+        os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        for lab in mine:
+            hand.down(lab)
+        return code
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
@@ -94,51 +132,78 @@ class Worker:
 
 
 class Workers:
-    """Labs in parallel. Leaving it ends them all."""
+    """Labs in parallel. Leaving it ends them all, and says so where that went wrong."""
 
-    def __init__(self, many: int, argv: list[str], out: Path, told: Callable[[Told], None]) -> None:
+    def __init__(
+        self,
+        many: int,
+        argv: list[str],
+        out: Path,
+        told: Callable[[Told], None],
+        program: tuple[str, ...] = (sys.executable, "-m", "stormpool.worker"),
+    ) -> None:
         out.mkdir(parents=True, exist_ok=True)
+        self._over = threading.Event()
         self._workers = [
-            Worker(number, argv, out / f"worker{number}.log", told) for number in range(1, many + 1)
+            Worker(number, [*program, *argv], out / f"worker{number}.log", told)
+            for number in range(1, many + 1)
         ]
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._over.set()
         if kind is not None:
             for worker in self._workers:
                 worker.interrupt()
-        for worker in self._workers:
-            worker.end()
+        # All at once, and all to their end, whatever one of them does.
+        with ThreadPoolExecutor(len(self._workers), thread_name_prefix="end") as threads:
+            ending = [threads.submit(worker.end) for worker in self._workers]
+        for done in ending:
+            trouble = done.exception() or done.result()
+            if trouble:
+                click.echo(f"stormpool: {trouble}", err=True)
 
     def run(self, orders: Iterable[tuple[str, Order]]) -> Iterator[tuple[str, Done | MachineError]]:
         """Have every order carried out, and tell of each by its name as it is done.
 
-        Orders are taken one at a time, as a lab gets free: what hands them out can stop when it likes.
+        Orders are taken one at a time, as a lab gets free: what hands them out can stop when it likes. Raises
+        what it raises.
         """
-        taking, done = threading.Lock(), queue.Queue[tuple[str, Done | MachineError] | None]()
+        taking, said = threading.Lock(), queue.Queue[Said]()
         waiting = iter(orders)
 
         def take() -> tuple[str, Order] | None:
             with taking:
-                return next(waiting, None)
+                return None if self._over.is_set() else next(waiting, None)
 
         def work(worker: Worker) -> None:
-            while (taken := take()) is not None:
-                name, order = taken
-                try:
-                    done.put((name, worker.run(order)))
-                except MachineError as error:
-                    done.put((name, error))
-            done.put(None)
+            try:
+                while (taken := take()) is not None:
+                    said.put((taken[0], _carried_out(worker, taken[1])))
+            except Exception as error:  # of who hands the orders out: raised to who waits
+                said.put(error)
+            finally:
+                said.put(None)
 
         for worker in self._workers:
             threading.Thread(target=work, args=(worker,), name="worker", daemon=True).start()
         going = len(self._workers)
         while going:
-            one = done.get()
+            one = said.get()
             if one is None:
                 going -= 1
+            elif isinstance(one, Exception):
+                raise one
             else:
                 yield one
+
+
+def _carried_out(worker: Worker, order: Order) -> Done | MachineError:
+    try:
+        return worker.run(order)
+    except MachineError as error:
+        return error
+    except Exception as error:  # such as that no process can be had
+        return MachineError(f"{type(error).__name__}: {error}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from stored import about
 
+from stormpool import again
 from stormpool.store import RunDirectory
 
 HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
@@ -61,6 +62,11 @@ def test_a_run_with_nothing_to_judge_ends_with_2(tmp_path: Path) -> None:
         (("sing",), "No such command"),
         (("build", "9.9.9"), "no Nomad '9.9.9' is known"),
         (("exec", "client1", "true", "--lab", "nolab"), "no such lab is up"),
+        (("explore",), "nothing to explore"),
+        (("explore", "--resume", "/nowhere"), "no exploration is in /nowhere"),
+        (("explore", "--resume", "/nowhere", "--pairs"), "--pairs does not go with --resume"),
+        (("explore", "--resume", "/nowhere", "--seed", "0"), "--seed does not go with --resume"),
+        (("explore", "story.py", "--fault", "sing"), "'sing' is not one of"),
     ],
 )
 def test_misuse_ends_with_64_and_one_message(argv: tuple[str, ...], says: str) -> None:
@@ -75,3 +81,33 @@ def test_a_corrupted_history_is_misuse_and_says_the_line(tmp_path: Path) -> None
     assert done.returncode == 64
     assert "is no event" in done.stderr
     assert f"line {len(BAD.read_bytes().splitlines()) + 1}" in done.stderr
+
+
+def test_what_nobody_foresaw_is_no_breach(tmp_path: Path) -> None:
+    run = saved(tmp_path, GOOD.read_bytes())
+    (run / "verdict.json").write_text("half of")
+    done = stormpool("check", run)
+    assert done.returncode == 70
+    assert "stormpool: unforeseen: " in done.stderr
+
+
+@pytest.mark.parametrize(("reproduced", "failed", "code"), [(20, 0, 0), (1, 3, 0), (0, 3, 2), (0, 20, 70)])
+def test_a_replay_ends_with_0_when_it_showed_the_same_at_least_once(
+    reproduced: int, failed: int, code: int
+) -> None:
+    others = {"valid": 20 - reproduced - failed}
+    assert again.exit_code(again.Replayed("run", [], 20, reproduced, failed, others, [])) == code
+
+
+def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path) -> None:
+    empty, slip = tmp_path / "test_empty.py", tmp_path / "test_slip.py"
+    empty.write_text("")
+    slip.write_text("import nothing_of_that_name\n")
+    done = stormpool("run", empty, slip, "--nomad", "1.6.1", "--json")
+    assert done.returncode == 64
+    told = {each["scenario"]: each for each in map(json.loads, done.stdout.splitlines())}
+    assert {name: each["outcome"] for name, each in told.items()} == {
+        str(empty): "misuse",
+        str(slip): "misuse",
+    }
+    assert "nothing_of_that_name" in told[str(slip)]["error"]

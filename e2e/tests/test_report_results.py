@@ -102,6 +102,7 @@ def judged(**outcomes: Outcome) -> list[Verdict]:
     ("verdicts", "error", "expected"),
     [
         (judged(one_writer_a_volume=Outcome.INVALID), "", Severity.BLOCKER),
+        (judged(no_acknowledged_write_is_lost=Outcome.INVALID), "", Severity.BLOCKER),
         (judged(lifecycle_order=Outcome.INVALID, one_writer_a_volume=Outcome.VALID), "", Severity.CRITICAL),
         (judged(lifecycle_order=Outcome.UNKNOWN), "", Severity.NORMAL),
         (judged(lifecycle_order=Outcome.VALID), "an agent ended", Severity.NORMAL),

@@ -1,9 +1,13 @@
 """A run's script: written and read back, replayed by its calls, and made smaller."""
 
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from stormpool import faults, nemesis, script, shrink, target, workloads
-from stormpool.errors import Misuse
+from stormpool.errors import MachineError, Misuse
 from stormpool.history import Call, Event, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.lab import Lab
@@ -11,6 +15,7 @@ from stormpool.nemesis import AtTime, Plan, rpc
 from stormpool.plugins import csi
 from stormpool.reproduction import by_events
 from stormpool.script import Act, Script
+from stormpool.worker import Done, Order
 
 PUBLISH = "ControllerPublishVolume"
 WORK = workloads.attach_detach(["vol1", "vol2", "vol3"], per_volume=2)
@@ -68,6 +73,24 @@ def test_a_fault_at_a_time_is_replayed_at_the_call_before_it() -> None:
     assert [each.when for each in replayed] == [first.during, first.answered, AtTime(0.01), AtTime(9.0)]
 
 
+def test_faults_of_every_act_are_replayed_at_their_own_calls() -> None:
+    events: list[Event] = [
+        RunPhase(10, "workload"),
+        Call(20, "one", "zfs", "client1", PUBLISH, "vol1", sent=21),
+        Reply(30, "one", told=31),
+        Fault(25, 0, "KillAgent", "injected"),
+        RunPhase(40, "workload"),
+        Call(50, "two", "zfs", "client1", PUBLISH, "vol1", sent=51),
+        Fault(55, 1, "KillAgent", "injected"),
+    ]
+    plan = nemesis.at(0.1, faults.KillAgent(target.leader()))
+    (act,) = of(plan).acts
+    twice = Script(Lab(), (act, act, act))  # the third was never come to
+    whens = [act.plan.planned[0].when for act in by_events(twice, History(events)).acts]
+    first = rpc(PUBLISH, volume="vol1").during
+    assert whens == [first, first, AtTime(0.1)]
+
+
 def test_parts_are_left_out_big_ones_first_and_each_once() -> None:
     gone = [gone for _, gone in shrink.parts("abcd")]
     assert gone[0] == list("abcd")
@@ -95,3 +118,32 @@ def test_shrinking_ends_with_one_of_everything() -> None:
     while smaller := next(shrink.candidates(left), None):
         left = smaller.script
     assert shrink.size(left) == {"faults": 0, "steps": 1, "nodes": 2}
+
+
+class Labs:
+    """In the place of workers: every run shows the same as long as one fault is among those planned."""
+
+    def __init__(self, needed: object) -> None:
+        self.needed = needed
+        self.made: list[bytes] = []
+
+    def run(self, orders: Iterable[tuple[str, Order]]) -> Iterator[tuple[str, Done | MachineError]]:
+        for name, order in orders:
+            assert order.script is not None
+            self.made.append(script.encode(order.script))
+            planned = order.script.acts[0].plan.planned
+            shows = self.needed in [each.fault for each in planned]
+            yield name, Done("red" if shows else "green", 1.0)
+
+
+def test_what_was_tried_is_not_tried_again() -> None:
+    labs = Labs(PLAN.planned[1].fault)
+    original = SimpleNamespace(
+        script=of(PLAN),
+        broken=frozenset({"progress"}),
+        order=lambda script: Order(0, script),
+        shows_in=lambda done: done.run == "red",
+    )
+    made = shrink.shrink(cast(Any, original), cast(Any, labs), 1, lambda _: None)
+    assert shrink.size(made.script) == {"faults": 1, "steps": 1, "nodes": 2}
+    assert len(labs.made) == len(set(labs.made)) == made.runs

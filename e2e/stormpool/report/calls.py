@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from stormpool.history import NEVER, Gone, History, Reply, Rpc
+from stormpool.points import ASKING
 from stormpool.report.span import Span, within
 
-# Calls that only ask: they would bury the ones that do.
-QUIET = ("Get", "Probe", "List", "Validate")
 CONTROLLER = ("Controller", "Create", "Delete")
 
 
 def calls(history: History, end: int) -> list[Span]:
-    """Every call that does something; `end` is where those that never ended are cut."""
-    return [_span(rpc, end) for rpc in history.rpcs() if not any(word in rpc.call.method for word in QUIET)]
+    """Every call that does something: those that only ask would bury them; `end` cuts what never ended."""
+    return [_span(rpc, end) for rpc in history.rpcs() if not any(word in rpc.call.method for word in ASKING)]
 
 
 def _span(rpc: Rpc, end: int) -> Span:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 from stormpool.history import SECOND, History
@@ -46,11 +47,15 @@ class Judgement:
     history: History
     verdicts: list[Verdict]
 
+    @cached_property
+    def drawn(self) -> Timeline:
+        """The timeline of it."""
+        return timeline(self.history, self.verdicts)
+
 
 def page(judgement: Judgement, logs: Kept, dress: Dress) -> str:
     """The page of a run."""
-    about, verdicts = judgement.about, judgement.verdicts
-    drawn = timeline(judgement.history, verdicts)
+    about, verdicts, drawn = judgement.about, judgement.verdicts, judgement.drawn
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(dress)}">',

@@ -11,7 +11,7 @@ from stormpool.report.plain import plain
 from stormpool.run import About
 from stormpool.verdict import Outcome, Verdict
 
-LOSES_DATA = frozenset({"one writer a volume"})  # guarantees without which data is lost
+LOSES_DATA = frozenset({"one writer a volume", "no acknowledged write is lost"})  # or data is lost
 AFTER = frozenset({"down", "done"})  # phases that come however the run went
 MILLISECOND = 1_000_000  # in a history's unit of time
 

@@ -91,4 +91,4 @@ def test_a_socket_path_that_is_too_long(stormpool: CommandLine, tmp_path: Path) 
     story.write_text(HEAD + f"LAB = Lab(data_dir='/var/{'n' * 70}')\ndef test_it(cluster): pass\n")
     done = stormpool("run", story, "--out", tmp_path / "runs")
     assert done.returncode == 64
-    assert "a unix socket's path ends at 107" in done.stderr
+    assert "a unix socket's path ends at 107" in done.stdout
