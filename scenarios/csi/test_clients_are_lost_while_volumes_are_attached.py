@@ -17,9 +17,9 @@ def test_clients_are_lost_while_volumes_are_attached(cluster: Cluster) -> None:
     """Judged once the client is back."""
     *volumes, other = cluster.create_volumes(4)
     cluster.run(
-        workloads.hold(volumes, seconds=22, timeout=40),
+        workloads.hold(volumes, seconds=28, timeout=40),
         workloads.attach_detach([other], per_volume=6, timeout=15, after=14),
-        nemesis.on(rpc("NodeStageVolume").answered, faults.Isolate(target.serving()), heal_after=14.0),
+        nemesis.on(rpc("NodeStageVolume").answered, faults.Isolate(target.serving()), heal_after=20.0),
         settle=40,
     )
     history = cluster.run(

@@ -10,8 +10,9 @@ from stormpool.target import Target
 class PurgeNode(Fault, frozen=True):
     """The servers forget a client, as by `PUT /v1/node/:id/purge`, whatever runs on it.
 
-    A client that lives may register again by itself, and one that has crashed does when it is booted. Healed by
-    restarting the agent of every other client the servers do not know, and waiting until they hold it for ready.
+    A client that lives may register again by itself, and one that has crashed does when it is booted. Healed
+    by restarting the agent of every other client the servers do not know, and waiting until they hold it for
+    ready.
     """
 
     target: Target
