@@ -3,7 +3,9 @@
     python e2e/bench/tap.py [--calls N] [--json]
 
 The plugin is a gRPC server that answers at once, in a process of its own. So are, as in a lab, the tap and
-the collector, which parses all it tells and writes it into a history.
+the collector, which parses all it tells and writes it into a history. Three times: as it is, with a fault
+planned at calls of another method (the connection has a relay), and at calls of this one (each stops twice,
+and the harness is asked).
 """
 
 from __future__ import annotations
@@ -23,6 +25,11 @@ from stormpool import stubs
 
 GOAL = 100.0  # microseconds added to the median
 WARM_UP = 300  # calls of each kind that are not counted
+RULES = {
+    "": "",
+    "relay_": "NodeStageVolume",
+    "held_": "ControllerPublishVolume",
+}  # the method that is watched
 
 PLUGIN = """
 import sys
@@ -46,9 +53,11 @@ import threading
 from pathlib import Path
 from stormpool import stubs
 from stormpool.store import Recorder
-from stormpool.tap.collector import Collector
+from stormpool.tap.collector import Collector, HeldCall
 recorder = Recorder(Path(sys.argv[2]))
-Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder)
+collector = Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder)
+if sys.argv[3]:
+    collector.hold([sys.argv[3]], HeldCall.go_on)
 print("up", flush=True)
 threading.Event().wait()
 """
@@ -62,13 +71,14 @@ def stub(path: Path) -> Any:
     return stubs.load("csi", "csi_pb2_grpc").ControllerStub(channel)
 
 
-def measure(directory: Path, calls: int) -> tuple[list[float], list[float]]:
-    """Microseconds of each call, without the tap and with it."""
+def measure(directory: Path, calls: int, watched: str) -> tuple[list[float], list[float]]:
+    """Microseconds of each call, without the tap and with it, when calls of a method are held."""
     plugin, tapped, told = (directory / name for name in ("plugin.sock", "csi.sock", "report.sock"))
     tap = [sys.executable, "-m", "stormpool.tap.proxy", "--hello", HELLO]
     sockets = ["--listen", str(tapped), "--plugin", str(plugin), "--report", str(told)]
     collector = subprocess.Popen(
-        [sys.executable, "-c", COLLECTOR, str(told), str(directory / "history.jsonl")], stdout=subprocess.PIPE
+        [sys.executable, "-c", COLLECTOR, str(told), str(directory / "history.jsonl"), watched],
+        stdout=subprocess.PIPE,
     )
     assert collector.stdout is not None
     collector.stdout.readline()
@@ -109,15 +119,16 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        direct, through = measure(Path(scratch), asked.calls)
     result: dict[str, float] = {"calls": asked.calls}
-    for name, share in (("p50", 0.5), ("p99", 0.99)):
-        result[f"direct_{name}_us"] = quantile(direct, share)
-        result[f"tap_{name}_us"] = quantile(through, share)
-        result[f"added_{name}_us"] = quantile(through, share) - quantile(direct, share)
+    for rule, watched in RULES.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            direct, through = measure(Path(scratch), asked.calls, watched)
+        for name, share in (("p50", 0.5), ("p99", 0.99)):
+            result[f"{rule}direct_{name}_us"] = quantile(direct, share)
+            result[f"{rule}tap_{name}_us"] = quantile(through, share)
+            result[f"{rule}added_{name}_us"] = quantile(through, share) - quantile(direct, share)
+        result[f"{rule}ratio_p50"] = result[f"{rule}tap_p50_us"] / result[f"{rule}direct_p50_us"]
     result["goal_added_p50_us"] = GOAL
-    result["ratio_p50"] = result["tap_p50_us"] / result["direct_p50_us"]
     show(result, as_json=asked.json)
 
 

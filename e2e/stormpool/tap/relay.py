@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote
 
 import hpack
@@ -34,6 +35,7 @@ from stormpool.tap.frames import (
 
 GOAWAY, WINDOW_UPDATE = 0x7, 0x8
 CANCEL = 0x8  # the error code of a stream that is no longer wanted (RFC 9113, section 7)
+NO_TABLE = b"\x20"  # the table is of no size from now on (RFC 7541, section 6.3)
 MAX_FRAME = 16384  # bytes every peer takes (RFC 9113, section 4.2)
 MOST_KEPT = 1 << 20  # bytes of one side's messages kept to be told: streams go on for ever
 EVERY_STREAM = 0x7FFFFFFF  # a GOAWAY that names it gives up no call (RFC 9113, section 6.8)
@@ -108,9 +110,7 @@ class Relay:
     def __init__(self, watched: Callable[[str], bool]) -> None:
         self._watched = watched
         self._from = {side: Direction(side) for side in Side}
-        self._headers = {side: hpack.Encoder() for side in Side}  # by whom they are for
-        for encoder in self._headers.values():
-            encoder.header_table_size = 0
+        self._told = dict.fromkeys(Side, NO_TABLE)  # what the next header block for a side must begin with
         self._calls: dict[int, _Call] = {}
         self._caller_of: dict[int, int] = {}  # plugin's number → caller's; 0 for a copy nobody waits for
         self._next = 1
@@ -287,7 +287,8 @@ class Relay:
     def _sent(self, to: Side, number: int, frame: _Frame) -> Send:
         if frame.kind != HEADERS:
             return Send(to, _packed(frame.kind, frame.flags, number, frame.payload))
-        block = self._headers[to].encode(frame.fields, huffman=False)
+        block = self._told[to] + b"".join(_encoded(*each) for each in frame.fields)
+        self._told[to] = b""
         pieces = [block[at : at + MAX_FRAME] for at in range(0, len(block), MAX_FRAME)]
         data = b""
         for turn, piece in enumerate(pieces):
@@ -295,6 +296,15 @@ class Relay:
             kind = CONTINUATION if turn else HEADERS
             data += _packed(kind, last | (0 if turn else frame.flags & END_STREAM), number, piece)
         return Send(to, data)
+
+
+@lru_cache(maxsize=4096)
+def _encoded(name: str, value: str) -> bytes:
+    """A field of a header block that fills no table: the same bytes wherever it stands."""
+    encoder = hpack.Encoder()
+    encoder.header_table_size = 0
+    encoder.encode([])  # which tells of the size
+    return bytes(encoder.encode([(name, value)], huffman=False))
 
 
 def _other(side: Side) -> Side:
