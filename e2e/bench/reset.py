@@ -15,8 +15,8 @@ from figures import show
 from stormpool.errors import MachineError
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
-from stormpool.worker import Order
-from stormpool.workers import Workers
+from stormpool.workers.pool import Workers
+from stormpool.workers.worker import Order
 
 STORY = Path(__file__).parents[2] / "scenarios" / "csi" / "test_volumes_are_attached_and_detached.py"
 

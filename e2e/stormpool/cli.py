@@ -16,20 +16,11 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from stormpool import (
-    again,
-    board,
-    bundle,
-    doctor,
-    explore,
-    explored,
-    guarantees,
-    hand,
-    scenarios,
-    track_record,
-)
+from stormpool import board, doctor, guarantees, hand, scenarios, track_record
+from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
+from stormpool.explore import exploration, explored
 from stormpool.judge import judge, told_of
 from stormpool.ledger import labs
 from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
@@ -136,8 +127,8 @@ class Seconds(click.ParamType[float]):
     "--fault",
     "faults",
     multiple=True,
-    type=click.Choice(list(explore.BREAKING)),
-    default=explore.USUAL,
+    type=click.Choice(list(exploration.BREAKING)),
+    default=exploration.USUAL,
     show_default=True,
     help="Try this one; several for several.",
 )
@@ -159,16 +150,16 @@ def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json:
     run of its own, on labs that are used again as long as they are as good as new. A table at the end says
     what held, what broke and what was not reached.
     """
-    plan, wanted = msgspec.convert(said, explore.Plan), msgspec.convert(said, explore.Wanted)
+    plan, wanted = msgspec.convert(said, exploration.Plan), msgspec.convert(said, exploration.Wanted)
     if resume is not None:
-        _nothing_else(context, (*explore.Plan.__struct_fields__, "out"))
-        exploration = explore.Exploration.resume(resume)
+        _nothing_else(context, (*exploration.Plan.__struct_fields__, "out"))
+        exploring = exploration.Exploration.resume(resume)
     elif not plan.scenario:
         raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
     else:
-        exploration = explore.Exploration.begin(out, plan)
-    explored.run(exploration, wanted, as_json=as_json)
-    sys.exit(explored.exit_code(exploration))
+        exploring = exploration.Exploration.begin(out, plan)
+    explored.run(exploring, wanted, as_json=as_json)
+    sys.exit(explored.exit_code(exploring))
 
 
 def _nothing_else(context: click.Context, decided: Iterable[str]) -> None:
@@ -181,22 +172,22 @@ def _nothing_else(context: click.Context, decided: Iterable[str]) -> None:
             )
 
 
-@cli.command()
+@cli.command("replay")
 @click.argument("run", type=click.Path(path_type=Path, exists=True), metavar="RUN|BUNDLE")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
 @PARALLEL
 @OUT
 @YES
 @JSON
-def replay(run: Path, repeat: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
+def replay_(run: Path, repeat: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
     """Run a run again, each time on a new lab, and say how often it shows the same.
 
     Faults happen at the calls at which they happened, not at the times. Ends with 0 when at least one run
     showed the same, with 2 when none did, and with 70 when not one could be run.
     """
-    replayed = again.replay(run, repeat, again.How(parallel, out, yes, as_json))
-    click.echo(msgspec.json.encode(replayed).decode() if as_json else again.told_of(replayed))
-    sys.exit(again.exit_code(replayed))
+    replayed = replay.replay(run, repeat, replay.How(parallel, out, yes, as_json))
+    click.echo(msgspec.json.encode(replayed).decode() if as_json else replay.told_of(replayed))
+    sys.exit(replay.exit_code(replayed))
 
 
 @cli.command()
@@ -210,8 +201,8 @@ def replay(run: Path, repeat: int, parallel: int, out: Path, yes: bool, as_json:
 @JSON
 def shrink(run: Path, tries: int, parallel: int, out: Path, yes: bool, as_json: bool) -> None:
     """Leave out faults, workload and nodes of a run for as long as it breaks the same."""
-    made = again.make_smaller(run, tries, again.How(parallel, out, yes, as_json))
-    click.echo(msgspec.json.encode(made).decode() if as_json else again.told_of_smaller(made))
+    made = replay.make_smaller(run, tries, replay.How(parallel, out, yes, as_json))
+    click.echo(msgspec.json.encode(made).decode() if as_json else replay.told_of_smaller(made))
 
 
 @cli.command(name="bundle")

@@ -17,6 +17,7 @@ import msgspec
 
 from stormpool.errors import Misuse
 
+ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
 SECOND = 1_000_000_000  # in a history's unit of time
 
 Fields = dict[str, str]

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from stored import about
 
-from stormpool import again, bundle, consent, faults, given, nemesis, target
+from stormpool import faults, given, nemesis, target
+from stormpool.again import bundle, consent, replay
+from stormpool.again.reproduction import Original
 from stormpool.errors import Misuse
 from stormpool.lab import CsiPlugin, Lab
 from stormpool.nemesis import Plan
-from stormpool.reproduction import Original
 from stormpool.run import About, Program
 from stormpool.script import Act, Script, encode
 from stormpool.store import RunDirectory
@@ -57,12 +58,12 @@ def test_what_comes_of_a_bundle_has_its_scenario_for_good(tmp_path: Path) -> Non
     path = packed(tmp_path, saved(tmp_path))
     (tmp_path / "test_story.py").unlink()
     out = tmp_path / "out"
-    how = again.How(1, out, yes=True, as_json=True)
-    original = again.original(path, how)
+    how = replay.How(1, out, yes=True, as_json=True)
+    original = replay.original(path, how)
     scenario = Path(original.about.scenario.partition("::")[0])
     assert scenario.read_text() == STORY
     assert scenario.is_relative_to(out)
-    assert again.original(path, how).about.scenario == original.about.scenario  # unpacked once
+    assert replay.original(path, how).about.scenario == original.about.scenario  # unpacked once
     assert [each.name for each in out.iterdir()] == [original.directory.path.name]
 
 

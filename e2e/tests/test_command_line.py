@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stored import about
 
-from stormpool import again
+from stormpool.again import replay
 from stormpool.store import RunDirectory
 
 HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
@@ -96,7 +96,7 @@ def test_a_replay_ends_with_0_when_it_showed_the_same_at_least_once(
     reproduced: int, failed: int, code: int
 ) -> None:
     others = {"valid": 20 - reproduced - failed}
-    assert again.exit_code(again.Replayed("run", [], 20, reproduced, failed, others, [])) == code
+    assert replay.exit_code(replay.Replayed("run", [], 20, reproduced, failed, others, [])) == code
 
 
 def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path) -> None:

@@ -6,17 +6,18 @@ import msgspec
 import pytest
 from stored import about
 
-from stormpool import explored, faults, nemesis, outcome
+from stormpool import faults, nemesis, outcome
 from stormpool.errors import Misuse
-from stormpool.explore import BROKE_ANYWAY, NOT_REACHED, Exploration, Plan, Tried
+from stormpool.explore import explored
+from stormpool.explore.exploration import BROKE_ANYWAY, NOT_REACHED, Exploration, Plan, Tried
+from stormpool.explore.points import Point
 from stormpool.history import Fault, encode
 from stormpool.lab import Lab
 from stormpool.nemesis import rpc
-from stormpool.points import Point
 from stormpool.script import Act, Script
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome, Verdict, Witness
-from stormpool.worker import Done
+from stormpool.workers.worker import Done
 
 OWN = nemesis.on(rpc("NodeStageVolume").before, faults.DelayCall(0.1))  # what the scenario breaks itself
 POINT = Point(tuple(nemesis.on(rpc("NodeStageVolume").answered, faults.FailCall()).planned))

@@ -10,11 +10,11 @@ from stored import about
 
 from stormpool.errors import MachineError
 from stormpool.lab import Lab
-from stormpool.reuse import Reuse, Spent
 from stormpool.runner import Asked
 from stormpool.store import Recorder
-from stormpool.story import Story
-from stormpool.worker import Bench, Order, Speech
+from stormpool.workers.reuse import Reuse, Spent
+from stormpool.workers.story import Story
+from stormpool.workers.worker import Bench, Order, Speech
 
 
 class Lent:

@@ -6,16 +6,17 @@ from typing import Any, cast
 
 import pytest
 
-from stormpool import faults, nemesis, script, shrink, target, workloads
+from stormpool import faults, nemesis, script, target, workloads
+from stormpool.again import shrink
+from stormpool.again.reproduction import by_events
 from stormpool.errors import MachineError, Misuse
 from stormpool.history import Call, Event, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.lab import Lab
 from stormpool.nemesis import AtTime, Plan, rpc
 from stormpool.plugins import csi
-from stormpool.reproduction import by_events
 from stormpool.script import Act, Script
-from stormpool.worker import Done, Order
+from stormpool.workers.worker import Done, Order
 
 PUBLISH = "ControllerPublishVolume"
 WORK = workloads.attach_detach(["vol1", "vol2", "vol3"], per_volume=2)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from stormpool import faults, nemesis, script, story
+from stormpool import faults, nemesis, script
 from stormpool.errors import Misuse
 from stormpool.lab import CsiPlugin, Lab
 from stormpool.script import Act, Script
+from stormpool.workers import story
 
 STORY = """
 from stormpool.faults.fault import Fault
@@ -67,7 +68,7 @@ def test_of_a_scenario_that_has_changed_the_last_counts(tmp_path: Path) -> None:
 
 def test_a_fault_that_takes_the_name_of_one_of_ours_is_misuse(tmp_path: Path) -> None:
     path = of(tmp_path, "KillAgent")
-    program = f"from stormpool import script, story; story.load({str(path)!r}); script._any_of(script.Fault)"
+    program = f"from stormpool import script; from stormpool.workers import story; story.load({str(path)!r}); script._any_of(script.Fault)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "KillAgent is the name of two of Fault" in done.stderr  # in a process of its own: it stays known
 

@@ -16,7 +16,7 @@ PURE = sorted(
         PACKAGE / "verdict.py",
         PACKAGE / "run.py",
         PACKAGE / "nemesis.py",
-        PACKAGE / "points.py",
+        PACKAGE / "explore" / "points.py",
         PACKAGE / "target.py",
         PACKAGE / "guarantees.py",
         PACKAGE / "errors.py",

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stormpool import guarantees, story, track_record
+from stormpool import guarantees, track_record
 from stormpool.errors import Misuse
+from stormpool.workers import story
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "scenarios" / "track-record.toml"

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from stormpool import runner, workers
+from stormpool import runner
 from stormpool.agents.build import Agent
 from stormpool.errors import MachineError
 from stormpool.lab import Lab
 from stormpool.runner import Asked, Run, lab_up
 from stormpool.store import Recorder
 from stormpool.watch import Watch
-from stormpool.worker import Done, Order
-from stormpool.workers import Workers
+from stormpool.workers import pool
+from stormpool.workers.pool import Workers
+from stormpool.workers.worker import Done, Order
 
 CARRIES_OUT = """
 import sys
@@ -42,7 +43,7 @@ while True:
 KEEPS_TO_ITSELF = """
 from stormpool.store import Recorder
 from stormpool.watch import Watch
-from stormpool.worker import Speech, own_descriptors
+from stormpool.workers.worker import Speech, own_descriptors
 orders, speech = own_descriptors()
 print("a story says this", flush=True)
 Speech(speech).say({"read": open(0).read(), "order": open(orders).read()})
@@ -88,7 +89,7 @@ def test_what_goes_wrong_in_handing_out_orders_is_raised(tmp_path: Path) -> None
 def test_one_that_does_not_end_is_killed_and_the_others_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(workers, "ENDED_WITHIN", 0.2)
+    monkeypatch.setattr(pool, "ENDED_WITHIN", 0.2)
     labs = of(tmp_path, NEVER_ENDS)
     with labs:
         assert len(list(labs.run(orders(2)))) == 2
@@ -110,7 +111,7 @@ def test_none_is_started_once_it_is_over(tmp_path: Path) -> None:
 
 def test_a_worker_ends_though_threads_of_a_run_still_wait() -> None:
     program = (
-        "import threading; from stormpool import worker; "
+        "import threading; from stormpool.workers import worker; "
         "worker.main = threading.Thread(target=threading.Event().wait).start; worker._and_end()"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=20, check=False).returncode == 0

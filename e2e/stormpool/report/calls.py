@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool.history import NEVER, Gone, History, Reply, Rpc
-from stormpool.points import ASKING
+from stormpool.history import ASKING, NEVER, Gone, History, Reply, Rpc
 from stormpool.report.span import Span, within
 
 CONTROLLER = ("Controller", "Create", "Delete")

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from stormpool.board import Board
-from stormpool.explore import BROKE_ANYWAY, Exploration, Tried, Wanted, coverage
+from stormpool.explore.exploration import BROKE_ANYWAY, Exploration, Tried, Wanted, coverage
 from stormpool.verdict import Outcome
-from stormpool.workers import Told
+from stormpool.workers.pool import Told
 
 SHOWN = {
     "valid": "held",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stormpool.bundle import Unpacked
+from stormpool.again.bundle import Unpacked
 from stormpool.errors import Misuse
 from stormpool.report.plain import plain
 from stormpool.run import About

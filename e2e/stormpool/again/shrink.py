@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from stormpool.again.reproduction import Original
 from stormpool.errors import MachineError, Misuse
 from stormpool.nemesis import Plan
-from stormpool.reproduction import Original
 from stormpool.script import Act, Script, encode
-from stormpool.worker import Done, Order
-from stormpool.workers import Workers
+from stormpool.workers.pool import Workers
+from stormpool.workers.worker import Done, Order
 
 T = TypeVar("T")
 

@@ -17,11 +17,9 @@ from typing import Any
 
 import msgspec
 
-from stormpool.history import Call, History
+from stormpool.history import ASKING, Call, History
 from stormpool.history import Phase as RunPhase
 from stormpool.nemesis import OnCall, Pattern, Phase, Plan, Planned
-
-ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
 
 
 class Breaking(msgspec.Struct, frozen=True):

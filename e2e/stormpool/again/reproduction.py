@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from stormpool import given, outcome, story
+from stormpool import given, outcome
 from stormpool.errors import MachineError
 from stormpool.history import NEVER, Call, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
@@ -18,7 +18,8 @@ from stormpool.run import About
 from stormpool.script import Script, at_home, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
-from stormpool.worker import Done, Order
+from stormpool.workers import story
+from stormpool.workers.worker import Done, Order
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,18 @@ from typing import Any
 
 import msgspec
 
-from stormpool import faults, outcome, points, story, target
+from stormpool import faults, outcome, target
 from stormpool.errors import MachineError, Misuse
+from stormpool.explore import points
+from stormpool.explore.points import Breaking, Point
 from stormpool.history import Fault, History
-from stormpool.points import Breaking, Point
 from stormpool.runner import slug
 from stormpool.script import Act, Script, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome, Verdict
-from stormpool.worker import Done, Order
-from stormpool.workers import Told, Workers
+from stormpool.workers import story
+from stormpool.workers.pool import Told, Workers
+from stormpool.workers.worker import Done, Order
 
 # What is tried at every point, by the name that `--fault` takes.
 BREAKING = {

@@ -1,6 +1,6 @@
 """A process that runs one story again and again, on the same lab as long as that is as good as new.
 
-    python -m stormpool.worker SCENARIO NOMAD PROVIDER OUT
+    python -m stormpool.workers.worker SCENARIO NOMAD PROVIDER OUT
 
 Reads an `Order` a line from standard input; writes JSON lines to standard output: what a run has come to
 (`what`), and a `Done` at its end. It ends, with its lab, when standard input does. Both are its own alone:
@@ -22,14 +22,14 @@ from pathlib import Path
 
 import msgspec
 
-from stormpool import story
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
-from stormpool.reuse import Reuse, Spent
 from stormpool.run import About
 from stormpool.runner import Asked, keep_script, lab_up, written
 from stormpool.script import Script, at_home, typed
 from stormpool.store import RunDirectory
+from stormpool.workers import story
+from stormpool.workers.reuse import Reuse, Spent
 
 
 class Order(msgspec.Struct, frozen=True):

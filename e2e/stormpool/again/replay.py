@@ -10,17 +10,18 @@ from pathlib import Path
 import click
 import msgspec
 
-from stormpool import bundle, consent, outcome, shrink
+from stormpool import outcome
+from stormpool.again import bundle, consent, shrink
+from stormpool.again.bundle import Unpacked
+from stormpool.again.reproduction import Original, told
 from stormpool.board import Board
-from stormpool.bundle import Unpacked
 from stormpool.errors import MachineError, Misuse
 from stormpool.report.plain import plain
-from stormpool.reproduction import Original, told
 from stormpool.runner import slug
 from stormpool.script import encode
 from stormpool.store import RunDirectory
-from stormpool.worker import Done
-from stormpool.workers import Told, Workers
+from stormpool.workers.pool import Told, Workers
+from stormpool.workers.worker import Done
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import msgspec
 
 from stormpool import hand, ledger
 from stormpool.errors import MachineError
-from stormpool.worker import Done, Order
+from stormpool.workers.worker import Done, Order
 
 ENDED_WITHIN = 60.0  # seconds that a worker may take to end its lab
 Said = tuple[str, Done | MachineError] | Exception | None  # None: a worker has no more to do
@@ -140,7 +140,7 @@ class Workers:
         argv: list[str],
         out: Path,
         told: Callable[[Told], None],
-        program: tuple[str, ...] = (sys.executable, "-m", "stormpool.worker"),
+        program: tuple[str, ...] = (sys.executable, "-m", "stormpool.workers.worker"),
     ) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._over = threading.Event()

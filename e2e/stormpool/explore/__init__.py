@@ -1,0 +1,1 @@
+"""Every point of a scenario, one run each: which there are, what is running, what came of it."""
