@@ -68,7 +68,10 @@ def test_of_a_scenario_that_has_changed_the_last_counts(tmp_path: Path) -> None:
 
 def test_a_fault_that_takes_the_name_of_one_of_ours_is_misuse(tmp_path: Path) -> None:
     path = of(tmp_path, "KillAgent")
-    program = f"from stormpool import script; from stormpool.workers import story; story.load({str(path)!r}); script._any_of(script.Fault)"
+    program = (
+        "from stormpool import script; from stormpool.workers import story; "
+        f"story.load({str(path)!r}); script._any_of(script.Fault)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "KillAgent is the name of two of Fault" in done.stderr  # in a process of its own: it stays known
 
