@@ -87,14 +87,22 @@ def test_what_goes_wrong_in_handing_out_orders_is_raised(tmp_path: Path) -> None
 
 
 def test_one_that_does_not_end_is_killed_and_the_others_are_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "ENDED_WITHIN", 0.2)
     labs = of(tmp_path, NEVER_ENDS)
-    with labs:
+    with pytest.raises(MachineError, match="ended with -9"), labs:
         assert len(list(labs.run(orders(2)))) == 2
     assert all(each._process is None for each in labs._workers)
-    assert "ended with -9" in capfd.readouterr().err
+
+
+def test_what_goes_wrong_at_the_end_does_not_hide_what_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pool, "ENDED_WITHIN", 0.2)
+    with pytest.raises(KeyError), of(tmp_path, NEVER_ENDS, 1) as labs:
+        raise KeyError(len(list(labs.run(orders(1)))))
+    assert "worker 1 ended with" in capfd.readouterr().err
 
 
 def test_none_is_started_once_it_is_over(tmp_path: Path) -> None:

@@ -63,24 +63,29 @@ class Progress:
 
 
 def run(exploration: Exploration, wanted: Wanted, *, as_json: bool) -> None:
-    """Explore, telling of what is found as it is found."""
+    """Explore, telling of what is found as it is found, and of all at the end, however that comes."""
     progress = Progress(exploration, wanted, quiet=as_json)
     click.echo(f"exploring in {exploration.directory}; go on after a stop with --resume", err=True)
     began = time.monotonic()
-    with progress.board:
 
-        def tell(tried: Tried) -> None:
-            progress.one_more()
-            with progress.board.aside():
-                _tell(tried, as_json=as_json)
+    def tell(tried: Tried) -> None:
+        progress.one_more()
+        with progress.board.aside():
+            _tell(tried, as_json=as_json)
 
-        exploration.run(wanted, progress.told, tell)
-    took, done = time.monotonic() - began, len(exploration.tried)
+    try:
+        with progress.board:
+            exploration.run(wanted, progress.told, tell)
+    finally:
+        _sum_up(exploration, time.monotonic() - began, as_json=as_json)
+
+
+def _sum_up(exploration: Exploration, took: float, *, as_json: bool) -> None:
     summary = {
         "exploration": str(exploration.directory),
         "points": len(exploration.points),
         "stand_for": sum(point.stands_for for point in exploration.points),
-        "tried": done,
+        "tried": len(exploration.tried),
         "outcomes": dict(Counter(each.outcome for each in exploration.tried.values())),
         "seconds": round(took, 1),
     }

@@ -132,7 +132,11 @@ class Worker:
 
 
 class Workers:
-    """Labs in parallel. Leaving it ends them all, and says so where that went wrong."""
+    """Labs in parallel. Leaving it ends them all.
+
+    Raises `MachineError` where that went wrong, as when a lab left something behind; says so where something
+    else was raised.
+    """
 
     def __init__(
         self,
@@ -160,10 +164,11 @@ class Workers:
         # All at once, and all to their end, whatever one of them does.
         with ThreadPoolExecutor(len(self._workers), thread_name_prefix="end") as threads:
             ending = [threads.submit(worker.end) for worker in self._workers]
-        for done in ending:
-            trouble = done.exception() or done.result()
-            if trouble:
-                click.echo(f"stormpool: {trouble}", err=True)
+        troubles = [str(trouble) for done in ending if (trouble := done.exception() or done.result())]
+        if troubles and kind is None:
+            raise MachineError("\n".join(troubles))
+        for trouble in troubles:
+            click.echo(f"stormpool: {trouble}", err=True)
 
     def run(self, orders: Iterable[tuple[str, Order]]) -> Iterator[tuple[str, Done | MachineError]]:
         """Have every order carried out, and tell of each by its name as it is done.
