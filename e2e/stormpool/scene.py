@@ -119,7 +119,7 @@ class Scene:
     def _leader(self) -> str:
         """The server that most servers hold for the leader: one that is cut off may not know better."""
         views = Counter[str]()
-        for name in self.cluster.lab.names(Role.SERVER):
+        for name in self.cluster.agents.running_servers():
             with contextlib.suppress(Unreachable, ApiError):
                 views[str(self.cluster.api(name).get("status/leader", stale="")).partition(":")[0]] += 1
         for address, _ in views.most_common():

@@ -20,6 +20,7 @@ MADE: tuple[Fault, ...] = (
     faults.FillPool("vol1"),
     faults.KillExecutor("vol1"),
     faults.KillLogmon(target=CLIENT),
+    faults.LoseRaft(target.follower()),
     faults.LoseVdev(CLIENT),
     faults.MakeIneligible(CLIENT),
     faults.MisconfigurePlugin("zfs", ("false",)),

@@ -208,13 +208,16 @@ class Agents:
             ignoring=(ApiError, Unreachable),
         )
 
+    def running_servers(self) -> list[str]:
+        """The servers that can answer: those whose agents run, and are not paused."""
+        servers = [node.spec.name for node in self._of_role(Role.SERVER) if node.up]
+        return [name for name in servers if self.agents[name].alive() and name not in self._paused]
+
     def wait_agreed(self) -> None:
         """Wait until all servers that run, and are not paused, hold one for the leader. Raises `TimedOut`."""
-        servers = [node.spec.name for node in self._of_role(Role.SERVER) if node.up]
-        running = [name for name in servers if self.agents[name].alive() and name not in self._paused]
         wait_until(
             "the servers agree on a leader",
-            lambda: {self.api(name).get("status/leader", stale="") for name in running},
+            lambda: {self.api(name).get("status/leader", stale="") for name in self.running_servers()},
             lambda leaders: len(leaders) == 1 and "" not in leaders,
             timeout=READY_TIMEOUT,
             every=0.1,

@@ -21,6 +21,7 @@ from stormpool.faults.kill_executor import KillExecutor
 from stormpool.faults.kill_logmon import KillLogmon
 from stormpool.faults.kill_plugin import KillPlugin
 from stormpool.faults.lose_answer import LoseAnswer
+from stormpool.faults.lose_raft import LoseRaft
 from stormpool.faults.lose_vdev import LoseVdev
 from stormpool.faults.make_ineligible import MakeIneligible
 from stormpool.faults.misconfigure_plugin import MisconfigurePlugin
@@ -68,6 +69,7 @@ __all__ = [
     "KillLogmon",
     "KillPlugin",
     "LoseAnswer",
+    "LoseRaft",
     "LoseVdev",
     "MakeIneligible",
     "MisconfigurePlugin",
