@@ -312,10 +312,19 @@ class History:
 
     def rpcs(self, methods: Container[str] | None = None) -> list[Rpc]:
         """The calls of these methods, or all, with what ended each, in the order in which they were made."""
-        calls = {call.id: call for call in self.of(Call) if methods is None or call.method in methods}
-        ends: dict[str, Reply | Gone] = {end.id: end for end in self.of(Reply) if end.id in calls}
-        ends.update({end.id: end for end in self.of(Gone) if end.id in calls})
-        return [Rpc(call, ends.get(name)) for name, call in calls.items()]
+        ends = self._ends
+        return [
+            Rpc(call, ends.get(call.id))
+            for call in self.of(Call)
+            if methods is None or call.method in methods
+        ]
+
+    @cached_property
+    def _ends(self) -> dict[str, Reply | Gone]:
+        """What ended each call, by its id."""
+        ends: dict[str, Reply | Gone] = {end.id: end for end in self.of(Reply)}
+        ends.update({end.id: end for end in self.of(Gone)})
+        return ends
 
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Event]]:
