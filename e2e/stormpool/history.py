@@ -141,6 +141,7 @@ class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):
     alloc: str
     writes: int
     life: str = ""  # a task that is started again in its allocation counts from 1 again
+    volume: str = ""  # empty in histories of before: that of the allocation's `attach`
 
     @property
     def writer(self) -> str:

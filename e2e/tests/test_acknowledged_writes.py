@@ -17,12 +17,21 @@ def judge(*events: Event) -> tuple[Outcome, int]:
 
 
 def test_what_an_earlier_life_told_of_is_not_forgotten() -> None:
-    output = "wrote 1 in life a\nwrote 2 in life a\nwrote 1 in life b\n"
-    told = [Acknowledged(5, "alloc", writes, life) for life, writes in told_in(output).items()]
+    output = "wrote 1 to vol1 in life a\nwrote 2 to vol1 in life a\nwrote 1 to vol1 in life b\n"
+    told = [
+        Acknowledged(5, "alloc", writes, life, volume) for (volume, life), writes in told_in(output).items()
+    ]
     kept = writes_in(["alloc/a 1", "alloc/a 2", "alloc/b 1"])
     assert judge(*told, Contents(6, "vol1", "client1", kept)) == (Outcome.VALID, 3)
     lost = writes_in(["alloc/a 1", "alloc/b 1"])
     assert judge(*told, Contents(6, "vol1", "client1", lost)) == (Outcome.INVALID, 3)
+
+
+def test_a_task_that_no_operation_began_is_judged_too() -> None:
+    """One that was placed anew, as when its node is drained or lost."""
+    told = Acknowledged(5, "moved", 3, "a", "vol1")
+    assert judge(told, Contents(6, "vol1", "client2", {"moved/a": 3})) == (Outcome.VALID, 3)
+    assert judge(told, Contents(6, "vol1", "client2", {"moved/a": 2})) == (Outcome.INVALID, 3)
 
 
 def test_histories_from_before_lives_were_told_apart_are_judged_as_ever() -> None:
@@ -47,7 +56,7 @@ def test_a_task_that_is_started_again_tells_of_another_life(tmp_path: Path) -> N
     lives = [
         subprocess.run(
             ["/bin/sh", "-c", once],
-            env={"NOMAD_ALLOC_ID": "alloc"},
+            env={"NOMAD_ALLOC_ID": "alloc", "VOLUME": "vol1"},
             capture_output=True,
             text=True,
             check=True,
@@ -57,4 +66,4 @@ def test_a_task_that_is_started_again_tells_of_another_life(tmp_path: Path) -> N
     told = told_in("".join(life.stdout for life in lives))
     assert list(told.values()) == [3, 3]
     there = writes_in((tmp_path / "writes").read_text().splitlines())
-    assert there == {f"alloc/{life}": 3 for life in told}
+    assert there == {f"alloc/{life}": 3 for _, life in told}

@@ -19,8 +19,7 @@ def no_acknowledged_write_is_lost(history: History) -> Verdict:
     volume_of = {each.alloc: each.subject for each in history.of(Operation) if each.name == "attach"}
     told: dict[str, list[Acknowledged]] = defaultdict(list)
     for acknowledged in history.of(Acknowledged):
-        if acknowledged.alloc in volume_of:
-            told[volume_of[acknowledged.alloc]].append(acknowledged)
+        told[acknowledged.volume or volume_of.get(acknowledged.alloc, "")].append(acknowledged)
     read = {contents.volume: contents for contents in history.of(Contents)}
     judged, witnesses = 0, []
     for volume, contents in read.items():

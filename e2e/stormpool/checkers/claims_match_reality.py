@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from stormpool.history import Alloc, Books, History, Observed, Volume
+from collections.abc import Container, Iterable, Iterator
+
+from stormpool.history import NEVER, Alloc, Books, History, Observed, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -10,16 +12,28 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 def claims_match_reality(history: History) -> Verdict:
     """Once all has settled every claim has a live allocation, every live writer its claim, none is exhausted.
 
-    Live by the kernel's word: a process of the allocation runs. A claim whose allocation is over, an
-    allocation that writes to a volume it has no claim on, and a placement refused because a volume's claims
-    are exhausted while nobody uses it, each break this.
+    Judged each time that it should have. Live by the kernel's word: a process of the allocation runs. A claim
+    whose allocation is over, an allocation that writes to a volume it has no claim on, and a placement that
+    is refused because a volume's claims are exhausted while nobody uses it, each break this.
     """
     volumes = {event.volume for event in history.of(Volume)}
-    books = history.of(Books)
-    if not books:
+    if not history.of(Books):
         return claims_match_reality.found(0, [], nothing="the servers were not asked once all had settled")
-    last = books[-1]
-    seen = [event for event in history.of(Observed) if event.settled and event.t >= last.t]
+    settled = [(books, seen) for books, seen in _settled(history) if seen]
+    witnesses = [each for books, seen in settled for each in _wrong(books, seen, volumes)]
+    nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
+    return claims_match_reality.found(len(volumes) * len(settled), witnesses, nothing=nothing)
+
+
+def _settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
+    """What the servers said each time that all should have settled, and what the nodes showed then."""
+    looks = [event for event in history.of(Observed) if event.settled]
+    books = history.of(Books)
+    for each, end in zip(books, [*(after.t for after in books[1:]), NEVER], strict=True):
+        yield each, [look for look in looks if each.t <= look.t < end]
+
+
+def _wrong(books: Books, seen: Iterable[Observed], volumes: Container[str]) -> Iterator[Witness]:
     running = {process.alloc for event in seen for process in event.processes if process.task}
     writing = {
         (process.alloc, source.rpartition("/")[2]): event.node
@@ -28,27 +42,19 @@ def claims_match_reality(history: History) -> Verdict:
         for source in process.writes
         if process.alloc
     }
-    known = {alloc.id: alloc for alloc in last.allocs}
-    witnesses = [
-        _witness(
-            f"volume {volume} is claimed by allocation {alloc[:8]}, {_fate(known.get(alloc))}",
-            last,
-            *([known[alloc].node] if alloc in known else []),
-        )
-        for volume, allocs in sorted(last.claims.items())
-        for alloc in allocs
-        if alloc not in running
-    ]
-    witnesses += [
-        _witness(
-            f"allocation {alloc[:8]} writes to volume {volume} on {node} and has no claim on it", last, node
-        )
-        for (alloc, volume), node in sorted(writing.items())
-        if volume in volumes and alloc not in last.claims.get(volume, [])
-    ]
-    witnesses += [_witness(f"a placement waits: {reason}", last) for reason in last.exhausted]
-    nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
-    return claims_match_reality.found(len(volumes) if seen else 0, witnesses, nothing=nothing)
+    known = {alloc.id: alloc for alloc in books.allocs}
+    for volume, allocs in sorted(books.claims.items()):
+        for alloc in allocs:
+            if alloc not in running:
+                where = [known[alloc].node] if alloc in known else []
+                claimed = f"volume {volume} is claimed by allocation {alloc[:8]}"
+                yield _witness(f"{claimed}, {_fate(known.get(alloc))}", books, *where)
+    for (alloc, volume), node in sorted(writing.items()):
+        if volume in volumes and alloc not in books.claims.get(volume, []):
+            writes = f"allocation {alloc[:8]} writes to volume {volume} on {node} and has no claim on it"
+            yield _witness(writes, books, node)
+    for reason in books.exhausted:
+        yield _witness(f"a placement waits: {reason}", books)
 
 
 def _fate(alloc: Alloc | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 from stormpool.history import NEVER, SECOND, Books, Fault, History, Operation, Phase, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
@@ -19,38 +21,45 @@ def progress(history: History) -> Verdict:
     """After the last fault is healed every job comes to what is wanted of it, and nothing spins.
 
     What is begun after it succeeds, attachments, detachments, tasks that are to run; where there was a fault,
-    at the last try if not at the first. All consumers are gone and all claims free within the bound for
-    settling. And never are more than 20 calls a second made about one volume on one node that all fail.
+    at the last try if not at the first. Each time that faults are healed and all is to settle, all consumers
+    are gone and all claims free within the bound for it. And never are more than 20 calls a second made about
+    one volume on one node that all fail.
     """
-    begun = _begun(history)
-    books = history.of(Books)[-1:]
-    witnesses = [*_failed(history, begun), *_left(history, books), *_spinning(history)]
+    begun = [each for act in _acts(history) for each in act.begun]
+    books = history.of(Books)
+    witnesses = [*_failed(history), *_left(history, books), *_spinning(history)]
     judged = len(begun) + len(books)
     return progress.found(judged, witnesses, nothing="nothing was begun after the last fault, or settled")
 
 
-def _last_fault(history: History) -> int:
-    """When a fault was injected or healed last; long ago when there was none."""
-    faults = (event.t for event in history.of(Fault) if event.step in ("healed", "injected"))
-    return max(faults, default=-NEVER)
+@dataclass(frozen=True)
+class _Act:
+    """What was asked of the cluster between the begin of one workload and that of the next."""
+
+    begun: list[Operation]  # after the last fault of it was healed
+    after_faults: bool  # there was a fault before, in this one or in one before it
 
 
-def _begun(history: History) -> list[Operation]:
-    """What was asked of the cluster after the last fault."""
-    over = _last_fault(history)
-    return [each for each in history.of(Operation) if each.name in WANTED and each.t >= over]
+def _acts(history: History) -> Iterator[_Act]:
+    faults = [event.t for event in history.of(Fault) if event.step in ("healed", "injected")]
+    asked = [each for each in history.of(Operation) if each.name in WANTED]
+    begins = [phase.t for phase in history.of(Phase) if phase.name == "workload"][1:]
+    for begin, end in pairwise([-NEVER, *begins, NEVER]):
+        over = max((t for t in faults if begin <= t < end), default=begin)
+        yield _Act([each for each in asked if over <= each.t < end], bool(faults) and faults[0] < end)
 
 
-def _failed(history: History, begun: Iterable[Operation]) -> Iterator[Witness]:
+def _failed(history: History) -> Iterator[Witness]:
     """What did not come to what was wanted: at the first try where there was no fault, else at the last."""
-    no_faults = _last_fault(history) == -NEVER
-    well = {(each.name, each.subject): each.t for each in begun if not each.error}
     where = {each.alloc: each.node for each in history.of(Operation) if each.name in WANTED and each.node}
-    for each in begun:
-        if each.error and (no_faults or well.get((each.name, each.subject), -1) < each.t):
-            node = each.node or where.get(each.alloc, "")
-            what = f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}"
-            yield Witness(what, each.t, each.ended, [node] if node else [])
+    for act in _acts(history):
+        well = {(each.name, each.subject): each.t for each in act.begun if not each.error}
+        for each in act.begun:
+            again = act.after_faults and well.get((each.name, each.subject), -NEVER) > each.t
+            if each.error and not again:
+                node = each.node or where.get(each.alloc, "")
+                what = f"{each.name} of {each.subject}, begun at {seconds(each.t)}: {each.error}"
+                yield Witness(what, each.t, each.ended, [node] if node else [])
 
 
 def _left(history: History, books: Iterable[Books]) -> Iterator[Witness]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stormpool.history import Down, History, Member, Observed, Operation
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
 @guarantee("a recovered task is the same task")
 def recovered_task_is_the_same(history: History) -> Verdict:
-    """A task that is to go on goes on, in the same allocation and without a stop, while its node is there.
+    """A task that is to go on goes on, in the same allocation and the same process, while its node is there.
 
-    Whatever becomes of the agent or the plugin. Nodes that went down, were drained, made ineligible or held
-    for lost in the meantime are not judged.
+    Whatever becomes of the agent or the plugin: it is not started anew, nor a second time beside itself. A
+    process is the same by its pid and when it was started; what a task starts and ends is its own affair.
+    Nodes that went down, were drained, made ineligible or held for lost in the meantime are not judged.
     """
     began = {each.subject: each for each in history.of(Operation) if each.name == "attach" and not each.error}
     witnesses: list[Witness] = []
@@ -43,8 +46,22 @@ def _why_not(history: History, first: Operation, last: Operation) -> str:
         return f"did not run any more at {seconds(last.ended)}"
     if last.alloc != first.alloc:
         return f"was replaced by allocation {last.alloc[:8]}"
-    for event in history.of(Observed):
-        inside = first.ended < event.t < last.t and event.node == first.node and not event.settled
-        if inside and not any(process.alloc == first.alloc for process in event.processes):
+    looks = [event for event in history.of(Observed) if event.node == first.node and not event.settled]
+    return _stopped([event for event in looks if first.ended < event.t < last.t], first.alloc)
+
+
+def _stopped(looks: Iterable[Observed], alloc: str) -> str:
+    """Which look shows that a task did not just go on, and how."""
+    always: set[tuple[int, int]] | None = None
+    for event in looks:
+        mine = [process for process in event.processes if process.alloc == alloc]
+        there = {(process.pid, process.started) for process in mine}
+        always = there if always is None else always & there
+        if not there:
             return f"had stopped at {seconds(event.t)}"
+        if not always:
+            return f"had been started anew at {seconds(event.t)}"
+        pids = {process.pid for process in mine}
+        if sum(1 for process in mine if process.parent not in pids) > 1:
+            return f"was there twice at {seconds(event.t)}"
     return ""

@@ -10,7 +10,7 @@ import msgspec
 
 CONSUMER_TASK = "writer"
 
-WROTE = re.compile(r"^wrote (\d+) in life (\S+)$", re.MULTILINE)
+WROTE = re.compile(r"^wrote (\d+) to (\S+) in life (\S+)$", re.MULTILINE)
 # Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by
 # the process that wrote: zfs-fuse 0.7.0 does nothing for a descriptor that only reads, as `sync FILE` has.
 # A task that is started again in its allocation counts from 1 again: its lives are told apart.
@@ -21,7 +21,7 @@ n=0
 while :; do
   n=$((n + 1))
   echo "$NOMAD_ALLOC_ID/$life $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
-    echo "wrote $n in life $life"
+    echo "wrote $n to $VOLUME in life $life"
   usleep 100000
 done"""
 
@@ -39,11 +39,11 @@ def writes_in(lines: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def told_in(output: str) -> dict[str, int]:
-    """How many writes a task told of, by its life."""
-    told: dict[str, int] = {}
-    for number, life in WROTE.findall(output):
-        told[life] = max(int(number), told.get(life, 0))
+def told_in(output: str) -> dict[tuple[str, str], int]:
+    """How many writes a task told of, by its volume and its life."""
+    told: dict[tuple[str, str], int] = {}
+    for number, volume, life in WROTE.findall(output):
+        told[volume, life] = max(int(number), told.get((volume, life), 0))
     return told
 
 
@@ -77,6 +77,7 @@ def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRIT
         "Name": CONSUMER_TASK,
         "Driver": driver,
         "Config": {"command": "/bin/busybox", "args": ["sh", "-c", how.script]},
+        "Env": {"VOLUME": volume},
         "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
         "Resources": {"CPU": 50, "MemoryMB": 32},
         "KillTimeout": 2 * 10**9,

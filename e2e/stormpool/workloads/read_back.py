@@ -58,8 +58,9 @@ def tell_of_writes(cluster: Cluster) -> None:
     for alloc in map(alloc_of, cluster.ask("allocations")):
         if alloc.job.startswith("consumer-"):
             with contextlib.suppress(OSError):
-                for life, writes in told_in(cluster.task_output(alloc)).items():
-                    cluster.recorder.write(Acknowledged(cluster.recorder.now(), alloc.id, writes, life))
+                for (volume, life), writes in told_in(cluster.task_output(alloc)).items():
+                    told = Acknowledged(cluster.recorder.now(), alloc.id, writes, life, volume)
+                    cluster.recorder.write(told)
 
 
 def _over(stubs: list[dict[str, Any]]) -> bool:
