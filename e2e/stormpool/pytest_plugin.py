@@ -18,11 +18,12 @@ import pytest
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
     from stormpool.store import RunDirectory
+    from stormpool.track_record import Entry
 
 PROGRESS = "STORMPOOL_PROGRESS_FD"  # environment: where the command line hears of progress
 LARGEST_SEED = 2**31
 FAILED = pytest.StashKey[BaseException]()
-KNOWN = pytest.StashKey[frozenset[str]]()  # the guarantees that a scenario is known to break
+KNOWN = pytest.StashKey["Entry"]()  # what a scenario is known to break
 INTERRUPTED: list[BaseException] = []
 
 
@@ -91,7 +92,7 @@ def _expect_known(path: Path, items: list[pytest.Item]) -> None:
         version = callspec.params.get("nomad_version", "") if callspec else ""
         known = record.of(item.nodeid.partition("[")[0], version)
         if known is not None:
-            item.stash[KNOWN] = frozenset(known.guarantees)
+            item.stash[KNOWN] = known
             sure = known.always_red(version)
             why = f"known: {known.what}"
             item.add_marker(pytest.mark.xfail(strict=sure, raises=GuaranteeBroken, reason=why))
@@ -159,10 +160,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     try:
         yield
     except GuaranteeBroken as error:
-        known = item.stash.get(KNOWN, error.guarantees)
-        if not error.guarantees <= known:
-            news = ", ".join(sorted(error.guarantees - known))
-            raise AssertionError(f"not known to break {news}: {error}") from error
+        known = item.stash.get(KNOWN, None)
+        if known is not None and (news := known.news(error.guarantees)):
+            raise AssertionError(f"{news}: {error}") from error
         raise
     except Unavailable as error:
         item.stash[FAILED] = error

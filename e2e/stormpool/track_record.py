@@ -20,15 +20,23 @@ class Entry(msgspec.Struct, frozen=True):
 
     what: str
     scenario: str  # FILE::TEST, the file relative to the record
-    guarantees: tuple[str, ...]  # that are broken
+    guarantees: tuple[str, ...]  # that are broken in every run that is red
     red: dict[str, str]  # version → how often it was seen red: "20 of 20"
     green: dict[str, str] = {}
     issue: str = ""
+    also: tuple[str, ...] = ()  # guarantees that are broken in some
 
     def always_red(self, version: str) -> bool:
         """Whether every run on a version showed it, and there were enough of them to say so."""
         seen, _, runs = self.red.get(version, "").partition(" of ")
         return seen == runs and int(runs or 0) >= ENOUGH
+
+    def news(self, broken: frozenset[str]) -> str:
+        """What is not as it is known of a run that broke something; nothing when it is."""
+        held, unknown = {*self.guarantees} - broken, broken - {*self.guarantees, *self.also}
+        said = [f"known to break {', '.join(sorted(held))}, and did not"] if held else []
+        said += [f"not known to break {', '.join(sorted(unknown))}"] if unknown else []
+        return "; ".join(said)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -57,6 +65,7 @@ def table(record: Record) -> str:
     for each in record.entry:
         what = f"{each.what} ({each.issue})" if each.issue else each.what
         broken = ", ".join(f"*{name}*" for name in each.guarantees)
+        broken += "".join(f", at times *{name}*" for name in each.also)
         cells = (what, f"`{each.scenario}`", broken, _seen(each.red), _seen(each.green))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

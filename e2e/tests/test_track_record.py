@@ -16,7 +16,9 @@ RECORD = track_record.read(FILE)
 @pytest.mark.parametrize("entry", RECORD.entry, ids=lambda entry: entry.scenario.partition("::")[2])
 def test_an_entry_names_what_there_is(entry: track_record.Entry) -> None:
     assert story.load(f"{FILE.parent}/{entry.scenario}").name.endswith(entry.scenario)
-    assert {guarantees.by_name(name).name for name in entry.guarantees} == set(entry.guarantees)
+    for name in (*entry.guarantees, *entry.also):
+        assert guarantees.by_name(name).name == name
+    assert not {*entry.guarantees} & {*entry.also}
     for often in (*entry.red.values(), *entry.green.values()):
         seen, of, runs = often.partition(" of ")
         assert of
@@ -33,6 +35,14 @@ def test_what_is_known_of_a_version() -> None:
     assert known.always_red("1.6.0")
     assert not known.always_red("1.6.1")
     assert RECORD.of(known.scenario, "1.6.1") is None
+
+
+def test_what_is_news_of_a_run_that_broke_something() -> None:
+    entry = track_record.Entry("", "", ("progress", "lifecycle order"), {}, also=("one writer a volume",))
+    assert entry.news(frozenset({"progress", "lifecycle order"})) == ""
+    assert entry.news(frozenset({"progress", "lifecycle order", "one writer a volume"})) == ""
+    assert "known to break lifecycle order, and did not" in entry.news(frozenset({"progress"}))
+    assert "not known to break claims" in entry.news(frozenset({"progress", "lifecycle order", "claims"}))
 
 
 def test_a_record_that_is_none(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A plugin that dies at any point of its work comes back, and what it was asked for comes about in the end.
 
-Killed before it has the call, while it has it, and once it has answered and nobody has heard.
+Killed before it has the call, while it has it, and once it has answered and nobody has heard. Nomad detaches the
+volume meanwhile, without having it unstaged: two nodes may then have its pool, and it may be damaged by that.
 """
 
 from stormpool import faults, guarantees, nemesis, workloads
@@ -42,6 +43,7 @@ def killed_at(cluster: Cluster, point: OnCall) -> None:
     )
     history = cluster.run(workloads.read_back(volumes, timeout=25), settle=25)
     history.must_satisfy(
+        guarantees.lifecycle_order,
         guarantees.published_is_unpublished,
         guarantees.one_writer_a_volume,
         guarantees.no_acknowledged_write_is_lost,

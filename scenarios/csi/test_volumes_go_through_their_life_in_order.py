@@ -14,7 +14,7 @@ LAB = Lab(servers=3, clients=3, plugins=[csi.zfs(latency=0.3)])
 
 
 def test_volumes_go_through_their_life_in_order(cluster: Cluster) -> None:
-    """The workload of the serialization story, judged for order."""
+    """The workload of the serialization story, on one node and for longer, judged for order."""
     volumes = cluster.create_volumes(6)
-    history = cluster.run(workloads.attach_detach(volumes, per_volume=3))
+    history = cluster.run(workloads.attach_detach(volumes, per_volume=5, node="client1"))
     history.must_satisfy(guarantees.lifecycle_order)
