@@ -1,7 +1,7 @@
 """A plugin that dies at any point of its work comes back, and what it was asked for comes about in the end.
 
-Killed before it has the call, while it has it, and once it has answered and nobody has heard. Nomad detaches the
-volume meanwhile, without having it unstaged: two nodes may then have its pool, and it may be damaged by that.
+Killed before it has the call, while it has it, and once it has answered and nobody has heard. Nomad detaches
+the volume meanwhile, without having it unstaged: two nodes may then have its pool, and it may be damaged.
 """
 
 from stormpool import faults, guarantees, nemesis, workloads

@@ -1,7 +1,7 @@
 """Tasks of nodes that are drained move, with their volumes and all they had written, wherever they can.
 
-First the node that has a consumer and a controller, plugins drained along; then two of three nodes at once, which
-keep theirs.
+First the node that has a consumer and a controller, plugins drained along; then two of three nodes at once,
+which keep theirs.
 """
 
 from stormpool import faults, guarantees, nemesis, target, workloads
