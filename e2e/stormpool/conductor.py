@@ -216,6 +216,7 @@ class Conductor:
                 held.call.id if held else "",
                 str(getattr(planned.when, "phase", "")),
                 why,
+                planned.optional,
             )
         )
 

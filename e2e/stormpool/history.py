@@ -84,6 +84,7 @@ class Fault(Event, frozen=True, gc=False, tag="fault"):
     rpc: str = ""  # the call that triggered it
     phase: str = ""  # of that call: before, during, after
     why: str = ""  # what went wrong, when it failed
+    optional: bool = False  # it was planned so that it need not happen
 
 
 class Leader(Event, frozen=True, gc=False, tag="leader"):

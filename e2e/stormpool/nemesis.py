@@ -117,6 +117,7 @@ class Planned(msgspec.Struct, frozen=True):
     when: Trigger
     fault: Any
     heal_after: float | None = None
+    optional: bool = False  # a run in which it does not happen is judged all the same
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -152,12 +153,18 @@ def at_random(
 ) -> Plan:
     """So many faults at times left to chance, within so many seconds of the workload's begin.
 
-    `faults`: each with its weight. The same seed gives the same plan; it is written down with the run.
+    `faults`: each with its weight. The same seed gives the same plan; it is written down with the run. One
+    that cannot be injected when its time comes, or whose time comes too late, is left out.
     """
     chance = Random(seed)
     times = sorted(round(chance.uniform(0, within), 3) for _ in range(count))
     chosen = chance.choices(list(faults), list(faults.values()), k=count)
-    return Plan(tuple(Planned(AtTime(t), fault, heal_after) for t, fault in zip(times, chosen, strict=True)))
+    return Plan(
+        tuple(
+            Planned(AtTime(t), fault, heal_after, optional=True)
+            for t, fault in zip(times, chosen, strict=True)
+        )
+    )
 
 
 class Counting:

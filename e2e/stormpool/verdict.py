@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 import msgspec
+from msgspec import structs
 
-from stormpool.history import SECOND, History
+from stormpool.history import SECOND, Fault, History
 
 
 class Outcome(StrEnum):
@@ -56,8 +57,12 @@ class Guarantee:
         self.statement = " ".join((check.__doc__ or "").split("\n\n")[0].split())
 
     def __call__(self, history: History) -> Verdict:
-        """Judge a history."""
-        return self.check(history)
+        """Judge a history; what held though a fault that was planned never happened has not been tried."""
+        verdict, missed = self.check(history), never_happened(history)
+        if verdict.outcome is Outcome.VALID and missed:
+            why = f"{', '.join(missed)} was planned and never happened; else it {verdict.why}"
+            return structs.replace(verdict, outcome=Outcome.UNKNOWN, why=why)
+        return verdict
 
     def __repr__(self) -> str:
         return f"<guarantee {self.name!r}>"
@@ -82,6 +87,18 @@ class Guarantee:
             witnesses=witnesses[:MOST_WITNESSES],
             apart=list(apart),
         )
+
+
+def never_happened(history: History) -> list[str]:
+    """The faults that were to happen and did not, each by its name and why if that is known."""
+    faults = history.of(Fault)
+    injected = {event.id for event in faults if event.step == "injected"}
+    failed = {event.id: f" ({event.why})" for event in faults if event.step == "failed"}
+    return [
+        f"fault {event.id} {event.name}{failed.get(event.id, '')}"
+        for event in faults
+        if event.step == "planned" and not event.optional and event.id not in injected
+    ]
 
 
 def guarantee(name: str) -> Callable[[Callable[[History], Verdict]], Guarantee]:
