@@ -1,7 +1,7 @@
 """A volume that a plugin could not unpublish from a task's directory is not detached under it.
 
-Every NodeUnpublishVolume fails for some seconds. Every Nomad tried asks for the detach at once all the same, with the
-volume still mounted and staged.
+Every NodeUnpublishVolume fails for some seconds. Every Nomad tried asks for the detach at once all the same,
+with the volume still mounted and staged.
 """
 
 from stormpool import faults, guarantees, nemesis, workloads
