@@ -51,6 +51,7 @@ class _Step(msgspec.Struct):  # made faster than a dataclass, and there is one a
     plugin: _Plugin
     place: _Place
     node: str
+    undoes: bool = False  # it takes down what was up when it began
 
 
 STAGING, TARGET = "staging_target_path", "target_path"  # fields of the node service's requests
@@ -62,8 +63,8 @@ def lifecycle_order(history: History) -> Verdict:
     """A volume goes through its life on a node in order: attach, stage, publish, unpublish, unstage, detach.
 
     No call is made before the step it needs was answered with OK; nothing is unstaged while a task's target
-    uses it or is about to, or detached while it is staged or being staged, unless its node was lost; one
-    staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
+    uses it or is about to, or detached while it is staged, being staged or being unstaged, unless its node
+    was lost; one staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
     failed or unanswered call left behind is unsure, and breaks nothing. A node that went down has nothing
     staged or published any more.
     """
@@ -193,6 +194,7 @@ class _Order:
         ]
         if used:
             self._broken(step, f"it was {', '.join(used)}")
+        step.undoes = place.staged.get(path) is Is.DONE
         place.staged[path] = Is.MAYBE
 
     def detach(self, step: _Step) -> None:
@@ -202,7 +204,8 @@ class _Order:
         used += [
             f"in the middle of {other.call.method}"
             for other in self._open.values()
-            if other.place is place and other.call.method in ("NodeStageVolume", "NodePublishVolume")
+            if other.place is place
+            and (other.undoes or other.call.method in ("NodeStageVolume", "NodePublishVolume"))
         ]
         if used and step.node in self._down:
             self.apart["volumes detached from a node that was lost, while staged there"] += 1

@@ -1,0 +1,31 @@
+"""When a volume may be detached: once unstaging it was answered, not while it goes on."""
+
+from stormpool import guarantees
+from stormpool.history import Call, Event, History, Reply
+from stormpool.verdict import Outcome
+
+STAGING = {"staging_target_path": "/staging/vol1"}
+
+
+def call(t: int, method: str) -> Call:
+    controller = method.startswith("Controller")
+    args, target = ({}, "client1") if controller else (STAGING, "")
+    return Call(t, f"{method} {t}", "zfs", "client1", method, "vol1", target, args=args, sent=t)
+
+
+def outcome(*events: Event) -> Outcome:
+    stage = call(1, "NodeStageVolume")
+    return guarantees.lifecycle_order(History([stage, Reply(2, stage.id), *events])).outcome
+
+
+def test_a_detach_while_unstaging_goes_on() -> None:
+    unstage, detach = call(3, "NodeUnstageVolume"), call(4, "ControllerUnpublishVolume")
+    assert outcome(unstage, detach, Reply(5, unstage.id)) is Outcome.INVALID
+    assert outcome(unstage, Reply(4, unstage.id), call(5, "ControllerUnpublishVolume")) is Outcome.VALID
+
+
+def test_unstaging_what_is_unstaged_holds_up_no_detach() -> None:
+    unstage, again = call(3, "NodeUnstageVolume"), call(5, "NodeUnstageVolume")
+    assert (
+        outcome(unstage, Reply(4, unstage.id), again, call(6, "ControllerUnpublishVolume")) is Outcome.VALID
+    )
