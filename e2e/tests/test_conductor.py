@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from stormpool import faults, nemesis
+from stormpool import faults, nemesis, target
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse
 from stormpool.faults.fault import Fault
@@ -168,9 +168,27 @@ def test_every_call_that_hangs_goes_on_in_the_end(tmp_path: Path) -> None:
         nemesis.on(rpc("NodeStageVolume").answered, faults.DuplicateCall()),
         nemesis.on(rpc("NodeStageVolume").answered, faults.DropRequest()),
         nemesis.at(1.0, faults.FailCall()),
+        nemesis.at(1.0, faults.KillPlugin()),
+        nemesis.at(1.0, faults.Partition(target.leader(), target.serving())),
+        nemesis.at(1.0, faults.PauseExecutor()),
+        nemesis.at_random(1, {faults.PausePlugin(): 1.0}, count=1, within=1.0),
     ],
 )
 def test_a_fault_planned_where_it_does_nothing_is_refused(plan: Plan) -> None:
     (planned,) = plan.planned
     with pytest.raises(Misuse):
         planned.fault.check(planned.when)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        nemesis.on(rpc("NodeStageVolume").before, faults.KillPlugin()),
+        nemesis.at(1.0, faults.KillPlugin(target.node("client1"))),
+        nemesis.at(1.0, faults.KillLogmon("vol1")),
+        nemesis.at(1.0, faults.DetachVolume("vol1")),
+    ],
+)
+def test_a_fault_that_knows_its_node_is_not_refused(plan: Plan) -> None:
+    (planned,) = plan.planned
+    planned.fault.check(planned.when)
