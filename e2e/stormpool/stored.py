@@ -85,14 +85,19 @@ def find(nodes: Iterable[Node], volume: str) -> Stored:
     raise MachineError(f"no node has volume {volume} in a pool that is imported")
 
 
+def aimed(scene: Scene, volume: str) -> Stored:
+    """Where a volume is that a fault is about to hit. Raises `MachineError` when no node has it."""
+    found = find(scene.clients(), volume)
+    scene.aim_at(found.node.spec.name)
+    return found
+
+
 def hit(scene: Scene, volume: str) -> Stored | None:
-    """Where a volume is that a fault has hit; None for one that was not hit, for it was nowhere."""
-    try:
-        return find(scene.clients(), volume)
-    except MachineError:
-        if scene.subject is None:
-            return None
-        raise
+    """Where a volume is that a fault may have hit; None for one that it did not find.
+
+    Raises `MachineError` when no node has it any more.
+    """
+    return find(scene.clients(), volume) if scene.hit else None
 
 
 def _kept(name: str) -> str:

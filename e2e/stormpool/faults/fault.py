@@ -50,4 +50,4 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
         """Break it; return what was hit: a node, a call."""
 
     def heal(self, scene: Scene) -> None:
-        """Mend it; nothing happens when it is whole."""
+        """Mend what of it was hit, `scene.hit`; nothing happens when that is whole, or nothing was hit."""

@@ -19,7 +19,7 @@ class FillPool(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Fill it."""
-        pool = stored.find(scene.clients(), self.volume).pool
+        pool = stored.aimed(scene, self.volume).pool
         pool.fill()
         return f"{pool.dataset} of {pool.node.spec.name}"
 

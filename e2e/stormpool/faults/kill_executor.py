@@ -11,7 +11,7 @@ class KillExecutor(TaskFault, frozen=True):
     """SIGKILL to the executor of the task that holds a volume; of the plugin on a node when none is named.
 
     Its agent holds the task for dead, and what the task's job says of a failed task happens. But the task
-    lives on, seen by no agent any more. Healed by SIGKILL to every task whose parent is gone.
+    lives on, seen by no agent any more. Healed by SIGKILL to every task of the node whose parent is gone.
     """
 
     def inject(self, scene: Scene) -> str:

@@ -12,7 +12,7 @@ class KillLogmon(TaskFault, frozen=True):
     named.
 
     What the task prints is read by nobody then, and a task that prints much waits; its agent starts no other
-    while it runs itself. Healed by restarting the agents of nodes on which tasks have none.
+    while it runs itself. Healed by restarting the agent of the node, if tasks have none there.
     """
 
     def inject(self, scene: Scene) -> str:
@@ -22,7 +22,7 @@ class KillLogmon(TaskFault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Have the agents start them."""
-        for node in scene.clients():
+        """Have the agent start them."""
+        for node in scene.clients_hit():
             if task.without_logmon(scene, node.spec.name):
                 scene.cluster.agents.restart(node.spec.name)

@@ -19,7 +19,7 @@ class OccupyMount(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Begin."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = stored.aimed(scene, self.volume)
         name = dataset.node.spec.name
         mounted = [
             mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.dataset
@@ -31,7 +31,7 @@ class OccupyMount(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """End it."""
-        for node in scene.clients():
+        for node in scene.clients_hit():
             scene.cluster.companions.end(node, self._companion())
 
     def _companion(self) -> str:

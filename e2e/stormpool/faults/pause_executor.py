@@ -20,5 +20,5 @@ class PauseExecutor(TaskFault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let all of them go on."""
+        """Let those of the node go on."""
         task.let_go_on(scene, "executor")

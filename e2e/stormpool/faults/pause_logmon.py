@@ -21,5 +21,5 @@ class PauseLogmon(TaskFault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let all of them go on."""
+        """Let those of the node go on."""
         task.let_go_on(scene, "logmon")

@@ -20,7 +20,7 @@ class ReachQuota(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Lower the quota and reach it."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = stored.aimed(scene, self.volume)
         dataset.change("quota", str(int(dataset.get("used")) + SPARE))
         dataset.fill()
         return f"{dataset.dataset} of {dataset.node.spec.name}"

@@ -18,7 +18,7 @@ class RemountReadOnly(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Set it read-only."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = stored.aimed(scene, self.volume)
         dataset.change("readonly", "on")
         return f"{dataset.dataset} of {dataset.node.spec.name}"
 

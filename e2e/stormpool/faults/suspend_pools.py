@@ -16,14 +16,14 @@ class SuspendPools(Fault, frozen=True):
 
     The pool that the volume is in is suspended at once, any other of that node when it is next written to
     (`failmode=wait`): what writes or waits for a write hangs, and is not lost. Reading goes on. Healed by
-    lifting the limit and `zpool clear` of every pool.
+    lifting the limit and `zpool clear` of every pool of that node.
     """
 
     volume: str
 
     def inject(self, scene: Scene) -> str:
         """Fail the writes, and write."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = stored.aimed(scene, self.volume)
         node, pool = dataset.node, dataset.pool.dataset
         pools.limit_writes(node, "0")
         # A change of a property is written at once, and comes back when the pool does.
@@ -37,7 +37,7 @@ class SuspendPools(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Let writes succeed, and have those that wait done."""
-        for node in scene.clients():
+        for node in scene.clients_hit():
             pools.limit_writes(node, "unlimited")
             for pool in pools.imported(node):
                 node.run(["zpool", "clear", pool])
