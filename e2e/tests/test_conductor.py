@@ -82,8 +82,11 @@ class Stage:
         cluster = cast(Any, SimpleNamespace(recorder=recorder, **cluster_has))
         self.conductor = Conductor(plan, cluster, cast(Any, self.taps), first)
 
+    def told(self) -> list[Told]:
+        return History.decode(self._file.read_bytes()).of(Told)
+
     def steps(self) -> list[tuple[int, str]]:
-        return [(event.id, event.step) for event in History.decode(self._file.read_bytes()).of(Told)]
+        return [(event.id, event.step) for event in self.told()]
 
 
 def at_once(*each: Fault) -> Plan:
@@ -117,6 +120,27 @@ def test_a_fault_that_fails_is_mended_at_once_and_its_call_goes_on(tmp_path: Pat
     assert DONE == ["inject a", "heal a"]
     stage.conductor.heal()
     assert stage.steps() == [(0, "planned"), (0, "failed")]
+
+
+class Lasting(Fault, frozen=True, tag="test_conductor.Lasting"):
+    """Says when it was at it, and when it had done."""
+
+    def inject(self, scene: Scene) -> str:
+        began = scene.cluster.recorder.now()
+        wait_until("time passes", scene.cluster.recorder.now, lambda now: now > began, timeout=5)
+        DONE.append(f"{began} {scene.cluster.recorder.now()}")
+        return "it"
+
+
+def test_a_fault_is_told_from_when_it_began_until_it_was_over(tmp_path: Path) -> None:
+    stage = Stage(at_once(Lasting()), tmp_path)
+    carried_out(stage)
+    stage.conductor.heal()
+    began, ended = map(int, DONE[0].split())
+    (planned, injected, over) = stage.told()
+    assert [each.step for each in (planned, injected, over)] == ["planned", "injected", "healed"]
+    assert planned.t <= injected.t <= began
+    assert over.t >= ended
 
 
 def test_what_stays_broken_makes_the_run_worth_nothing(tmp_path: Path) -> None:
