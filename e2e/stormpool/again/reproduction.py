@@ -65,6 +65,15 @@ class Original:
             return bool(self.broken & broken(again))
         return outcome.of_run(again) == self.outcome
 
+    def failure_of(self, done: Done | MachineError) -> MachineError | None:
+        """What the machine did to another run that says nothing for it; None for one that says something."""
+        if isinstance(done, MachineError):
+            return done
+        again = RunDirectory.existing(Path(done.run))
+        if self.shows_in(done) or outcome.of_run(again) != "machine":
+            return None
+        return MachineError(again.about().error)
+
 
 def broken(directory: RunDirectory) -> frozenset[str]:
     """The guarantees a run broke."""

@@ -25,7 +25,7 @@ from stormpool.script import Act, Script, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome, Verdict
 from stormpool.workers import story
-from stormpool.workers.pool import Told, Workers
+from stormpool.workers.pool import Patience, Told, Workers
 from stormpool.workers.worker import Done, Order
 
 # What is tried at every point, by the name that `--fault` takes.
@@ -43,7 +43,6 @@ BREAKING = {
 # Outcomes of points, beside those of runs.
 NOT_REACHED, NOT_RUN = "not reached", "not run"
 BROKE_ANYWAY = "broke anyway"  # all that broke did so before the point's faults, or without them
-GIVE_UP_AFTER = 3  # labs in a row that could not be had
 USUAL = ("fail", "lose", "copy", "cut", "kill-plugin", "kill-agent", "kill-leader")
 
 
@@ -129,11 +128,9 @@ class Exploration:
             base = self._base(workers)
             left = {each.name: each for each in self._left()}
             orders = ((name, self._order(base, each)) for name, each in left.items())
-            failures = 0
+            patience = Patience()
             for name, done in workers.run(_until(ends, orders)):
-                failures = failures + 1 if isinstance(done, MachineError) else 0
-                if failures == GIVE_UP_AFTER and isinstance(done, MachineError):
-                    raise done
+                patience.hear(done if isinstance(done, MachineError) else None)
                 tried = self._judge(left[name], base, done)
                 self._note(tried, keep=wanted.keep)
                 tell(tried)
