@@ -175,3 +175,8 @@ def test_what_the_machine_failed_is_not_taken_for_whole(first: int, tries: int, 
     with pytest.raises(MachineError, match="no lab could be had"):
         shrunk(labs, tries)
     assert len(labs.made) == runs
+
+
+def test_a_script_in_which_nothing_is_done_stays_as_it_is() -> None:
+    nothing = Script(Lab())
+    assert by_events(nothing, History([])) == nothing

@@ -104,7 +104,8 @@ def by_events(script: Script, history: History) -> Script:
 
 def _acted(history: History, acts: int) -> list[tuple[int, int]]:
     """From when to when calls are counted for each act: from its workload on until the next one's."""
-    begun = [event.t for event in history.of(RunPhase) if event.name == "workload"][:acts] or [0]
+    begun = [event.t for event in history.of(RunPhase) if event.name == "workload"] or [0]
+    begun = begun[:acts]
     begun += [NEVER] * (acts - len(begun))
     return list(pairwise([*begun, NEVER]))
 
