@@ -1,7 +1,7 @@
 """The command line. `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when
-something could not be judged; `replay` with 0 when the run showed the same at least once, 2 when it never
-did. Every command ends with 64 for misuse, and with 70 when the machine failed or we did; `--json` prints one
-object a run."""
+something could not be judged or was skipped; `replay` with 0 when the run showed the same at least once, 2
+when it never did. Every command ends with 64 for misuse, with 70 when the machine failed or we did, and with
+130 on Ctrl-C; `--json` prints one object a run."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def cli() -> None:
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
     stormpool up                         a lab to play with by hand
+
+    `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
+    judged: skipped, or unknown. 64 is misuse, 70 that the machine failed, 130 Ctrl-C.
     """
 
 

@@ -11,6 +11,7 @@ from stored import about
 from stormpool.again import replay
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan
+from stormpool.scenarios import Result, exit_code
 from stormpool.script import Act, Script, encode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome, Verdict
@@ -118,6 +119,36 @@ def test_a_run_that_cannot_be_run_again_says_why_and_ends_with_70(tmp_path: Path
     assert done.returncode == 70
     assert "could not be run: the worker ended with 1" in done.stderr
     assert "no provider is named 'nowhere'" in done.stderr
+
+
+def result(outcome: str) -> Result:
+    return Result(
+        scenario="a.py",
+        versions={},
+        seed=0,
+        outcome=outcome,
+        verdicts=[],
+        timings={},
+        run="",
+        report="",
+        replay="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (("valid", "valid"), 0),
+        (("valid", "skipped"), 2),
+        (("skipped",), 2),
+        (("valid", "unknown", "skipped"), 2),
+        (("skipped", "machine"), 70),
+        (("skipped", "invalid", "machine"), 1),
+        ((), 2),
+    ],
+)
+def test_runs_end_with_0_only_when_all_held(outcomes: tuple[str, ...], code: int) -> None:
+    assert exit_code([result(outcome) for outcome in outcomes]) == code
 
 
 def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path) -> None:
