@@ -54,7 +54,7 @@ def cli() -> None:
     \b
     stormpool doctor                     what this machine can run
     stormpool run SCENARIO --nomad 1.6.0 run a scenario and judge it
-    stormpool explore SCENARIO           try every fault at every call of it
+    stormpool explore SCENARIO           break something at every call of it
     stormpool replay RUN                 run it again, call by call
     stormpool shrink RUN                 find the least that still breaks
     stormpool bundle RUN                 one file for a bug report
@@ -147,11 +147,11 @@ class Seconds(click.ParamType[float]):
 @JSON
 @click.pass_context
 def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json: bool, **said: Any) -> None:
-    """Try every fault at every call of a scenario.
+    """Break something at every call of a scenario's first `cluster.run` that changes anything.
 
-    One fault-free run tells which calls there are; each fault before, during and after each of them is then a
-    run of its own, on labs that are used again as long as they are as good as new. A table at the end says
-    what held, what broke and what was not reached.
+    One run with no other faults than the scenario's own tells which calls there are; each --fault before,
+    during and after each of them is then a run of its own, on labs that are used again as long as they are as
+    good as new. A table at the end says what held, what broke and what was not reached.
     """
     plan, wanted = msgspec.convert(said, exploration.Plan), msgspec.convert(said, exploration.Wanted)
     if resume is not None:
