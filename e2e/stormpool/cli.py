@@ -20,7 +20,7 @@ from stormpool import board, doctor, guarantees, hand, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
-from stormpool.explore import exploration, explored
+from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
 from stormpool.ledger import labs
 from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
@@ -161,8 +161,8 @@ def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json:
         raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
     else:
         exploring = exploration.Exploration.begin(out, plan)
-    explored.run(exploring, wanted, as_json=as_json)
-    sys.exit(explored.exit_code(exploring))
+    console.run(exploring, wanted, as_json=as_json)
+    sys.exit(console.exit_code(exploring))
 
 
 def _nothing_else(context: click.Context, decided: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from stored import about
 
 from stormpool import faults, nemesis, outcome
 from stormpool.errors import Misuse
-from stormpool.explore import explored
+from stormpool.explore import console
 from stormpool.explore.exploration import BROKE_ANYWAY, NOT_REACHED, Exploration, Plan, Tried
 from stormpool.explore.points import Point
 from stormpool.history import Fault, encode
@@ -72,7 +72,7 @@ def test_only_what_broke_after_the_fault_is_told_as_broken_by_it(run: RunDirecto
     assert tried(run, before, after).broken == ("progress",)
     told = tried(run, before)
     assert (told.outcome, told.broken) == (BROKE_ANYWAY, ("lifecycle order",))
-    assert "broke lifecycle order without the fault" in explored.told_of(told)
+    assert "broke lifecycle order without the fault" in console.told_of(told)
 
 
 def test_a_fault_of_the_scenario_is_not_the_point(run: RunDirectory) -> None:
@@ -94,4 +94,4 @@ def test_half_a_line_of_results_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_after_a_failure_of_the_machine_there_is_nothing_to_replay() -> None:
-    assert "again" not in explored.told_of(Tried("a", "NodeStageVolume", (), "machine", why="no lab"))
+    assert "again" not in console.told_of(Tried("a", "NodeStageVolume", (), "machine", why="no lab"))

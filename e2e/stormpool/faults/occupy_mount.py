@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import stored
+from stormpool import datasets
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -19,11 +19,9 @@ class OccupyMount(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Begin."""
-        dataset = stored.aimed(scene, self.volume)
+        dataset = datasets.aimed(scene, self.volume)
         name = dataset.node.spec.name
-        mounted = [
-            mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.dataset
-        ]
+        mounted = [mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.name]
         if not mounted:
             raise MachineError(f"volume {self.volume} is not mounted on {name}")
         scene.cluster.companions.occupy(dataset.node, self._companion(), sorted(mounted))

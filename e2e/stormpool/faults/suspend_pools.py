@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import pools, stored
+from stormpool import datasets, pools
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.wait import wait_until
@@ -23,8 +23,8 @@ class SuspendPools(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Fail the writes, and write."""
-        dataset = stored.aimed(scene, self.volume)
-        node, pool = dataset.node, dataset.pool.dataset
+        dataset = datasets.aimed(scene, self.volume)
+        node, pool = dataset.node, dataset.pool.name
         pools.limit_writes(node, "0")
         # A change of a property is written at once, and comes back when the pool does.
         node.run(["timeout", "--signal=KILL", "1", "zfs", "set", f"{MARK}=yes", pool], check=False)
@@ -41,4 +41,4 @@ class SuspendPools(Fault, frozen=True):
             pools.limit_writes(node, "unlimited")
             for pool in pools.imported(node):
                 node.run(["zpool", "clear", pool])
-                stored.Stored(node, pool).forget(MARK)
+                datasets.Dataset(node, pool).forget(MARK)
