@@ -153,14 +153,15 @@ def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json:
     during and after each of them is then a run of its own, on labs that are used again as long as they are as
     good as new. A table at the end says what held, what broke and what was not reached.
     """
-    plan, wanted = msgspec.convert(said, exploration.Plan), msgspec.convert(said, exploration.Wanted)
+    subject = msgspec.convert(said, exploration.Subject)
+    wanted = msgspec.convert(said, exploration.Wanted)
     if resume is not None:
-        _nothing_else(context, (*exploration.Plan.__struct_fields__, "out"))
+        _nothing_else(context, (*exploration.Subject.__struct_fields__, "out"))
         exploring = exploration.Exploration.resume(resume)
-    elif not plan.scenario:
+    elif not subject.scenario:
         raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
     else:
-        exploring = exploration.Exploration.begin(out, plan)
+        exploring = exploration.Exploration.begin(out, subject)
     console.run(exploring, wanted, as_json=as_json)
     sys.exit(console.exit_code(exploring))
 
