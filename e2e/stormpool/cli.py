@@ -1,7 +1,7 @@
 """The command line. `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when
-something could not be judged; `replay` with 0 when the run showed the same at least once, 2 when it never
-did. Every command ends with 64 for misuse, and with 70 when the machine failed or we did; `--json` prints one
-object a run."""
+something could not be judged or was skipped; `replay` with 0 when the run showed the same at least once, 2
+when it never did. Every command ends with 64 for misuse, with 70 when the machine failed or we did, and with
+130 on Ctrl-C; `--json` prints one object a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stormpool import board, doctor, guarantees, hand, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
-from stormpool.explore import exploration, explored
+from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
 from stormpool.ledger import labs
 from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
@@ -54,12 +54,15 @@ def cli() -> None:
     \b
     stormpool doctor                     what this machine can run
     stormpool run SCENARIO --nomad 1.6.0 run a scenario and judge it
-    stormpool explore SCENARIO           try every fault at every call of it
+    stormpool explore SCENARIO           break something at every call of it
     stormpool replay RUN                 run it again, call by call
     stormpool shrink RUN                 find the least that still breaks
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
     stormpool up                         a lab to play with by hand
+
+    `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
+    judged: skipped, or unknown. 64 is misuse, 70 that the machine failed, 130 Ctrl-C.
     """
 
 
@@ -144,22 +147,23 @@ class Seconds(click.ParamType[float]):
 @JSON
 @click.pass_context
 def explore_(context: click.Context, /, out: Path, resume: Path | None, as_json: bool, **said: Any) -> None:
-    """Try every fault at every call of a scenario.
+    """Break something at every call of a scenario's first `cluster.run` that changes anything.
 
-    One fault-free run tells which calls there are; each fault before, during and after each of them is then a
-    run of its own, on labs that are used again as long as they are as good as new. A table at the end says
-    what held, what broke and what was not reached.
+    One run with no other faults than the scenario's own tells which calls there are; each --fault before,
+    during and after each of them is then a run of its own, on labs that are used again as long as they are as
+    good as new. A table at the end says what held, what broke and what was not reached.
     """
-    plan, wanted = msgspec.convert(said, exploration.Plan), msgspec.convert(said, exploration.Wanted)
+    subject = msgspec.convert(said, exploration.Subject)
+    wanted = msgspec.convert(said, exploration.Wanted)
     if resume is not None:
-        _nothing_else(context, (*exploration.Plan.__struct_fields__, "out"))
+        _nothing_else(context, (*exploration.Subject.__struct_fields__, "out"))
         exploring = exploration.Exploration.resume(resume)
-    elif not plan.scenario:
+    elif not subject.scenario:
         raise Misuse("nothing to explore", fix="give a scenario, or --resume DIR")
     else:
-        exploring = exploration.Exploration.begin(out, plan)
-    explored.run(exploring, wanted, as_json=as_json)
-    sys.exit(explored.exit_code(exploring))
+        exploring = exploration.Exploration.begin(out, subject)
+    console.run(exploring, wanted, as_json=as_json)
+    sys.exit(console.exit_code(exploring))
 
 
 def _nothing_else(context: click.Context, decided: Iterable[str]) -> None:

@@ -156,13 +156,14 @@ class Conductor:
         planned, scene = self._plan.planned[number], Scene(self._cluster, held, self._reached)
         with self._lock:
             self._standing[scene] = number
+        began = self._cluster.recorder.now()  # it breaks things from now on, not once `inject` returns
         try:
             scene.subject = planned.fault.inject(scene)
         except Exception as error:  # a fault may be anybody's, and a call waits for it
             self._note(number, "failed", scene, _why(error))
             self._heal(scene)
             return
-        self._note(number, "injected", scene)
+        self._note(number, "injected", scene, at=began)
         if not mends(planned.fault):  # nothing is left to mend
             self._heal(scene)
         elif planned.heal_after is not None:
@@ -203,12 +204,15 @@ class Conductor:
             self._note(number, "healed", scene)
         return ""
 
-    def _note(self, number: int, step: str, scene: Scene | None = None, why: str = "") -> None:
+    def _note(
+        self, number: int, step: str, scene: Scene | None = None, why: str = "", at: int | None = None
+    ) -> None:
+        """Write down a step of a fault; `at`: when it was, in the recorder's time, if not now."""
         planned = self._plan.planned[number]
         held = scene.held if scene else None
         self._cluster.recorder.write(
             history.Fault(
-                self._cluster.recorder.now(),
+                self._cluster.recorder.now() if at is None else at,
                 self._first + number,
                 type(planned.fault).__name__,
                 step,

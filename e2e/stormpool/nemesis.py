@@ -2,10 +2,10 @@
 
     nemesis.on(rpc("ControllerPublishVolume").nth(3).answered, faults.KillAgent(target.holder("vol1")))
     nemesis.at(2.5, faults.KillAgent(target.leader()))
-    nemesis.at_random(seed, {faults.KillPlugin(): 2, faults.CollectGarbage(): 1}, count=5, within=20)
+    nemesis.at_random(7, {faults.KillAgent(target.one()): 2, faults.CollectGarbage(): 1}, count=5, within=20)
 
 A trigger on a call is exact: the call stops in the tap at that point, the fault is injected, the call goes
-on.
+on. At a time no call is there: what is about one, or aims at the node that serves it, is refused.
 """
 
 from __future__ import annotations

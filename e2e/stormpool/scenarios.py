@@ -30,8 +30,8 @@ EXIT_CODES = {
     "misuse": Misuse.exit_code,
     "machine": MachineError.exit_code,
     "unknown": 2,
+    "skipped": Unavailable.exit_code,  # what was never tried has not held
     "valid": 0,
-    "skipped": Unavailable.exit_code,  # alone: what was never tried has not held
 }
 
 

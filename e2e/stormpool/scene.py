@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,11 @@ class Scene:
     held: HeldCall | None = None
     reached: Reached | None = None  # how far the calls of the run have come
     subject: str | None = None  # what was hit, once something was
+    hit: list[str] = field(default_factory=list)  # nodes, volumes, plugins that may be broken: see `aim_at`
 
-    @property
-    def hit(self) -> tuple[str, ...]:
-        """The nodes that were hit, by a fault whose subject is nodes; all when it failed, and may be any."""
-        return tuple(self.subject.split(", ")) if self.subject else tuple(self.cluster.nodes)
+    def aim_at(self, *names: str) -> None:
+        """Note what is hit from now on: healing mends just that, also when injecting fails halfway."""
+        self.hit += [name for name in names if name not in self.hit]
 
     def call(self) -> HeldCall:
         """The call that set the fault off. Raises `Misuse` when none did."""
@@ -58,20 +58,29 @@ class Scene:
         self.reached.wait(point, at_most)
 
     def node(self, target: Target) -> str:
-        """The name of the one node that is meant, now.
+        """The name of the one node that is meant, now; it is aimed at from then on.
 
         Raises `MachineError` when there is none, `Misuse` when the target names several.
         """
-        names = self.nodes(target)
+        names = self._meant(target)
         if len(names) != 1:
             raise Misuse(
                 f"{target} is {len(names)} nodes ({', '.join(names)}), and this fault hits one",
                 fix="aim at one: leader, follower, holder, serving, controller, one, or a node by name",
             )
+        self.aim_at(*names)
         return names[0]
 
     def nodes(self, target: Target) -> tuple[str, ...]:
-        """The names of the nodes that are meant, now. Raises `MachineError` when there is none."""
+        """The names of the nodes that are meant, now; they are aimed at from then on.
+
+        Raises `MachineError` when there is none.
+        """
+        names = self._meant(target)
+        self.aim_at(*names)
+        return names
+
+    def _meant(self, target: Target) -> tuple[str, ...]:
         if target.aim in (Aim.ONE, Aim.MINORITY, Aim.MAJORITY, Aim.ALL):
             return self._some(target)
         return (self._the_one(target),)
@@ -79,6 +88,10 @@ class Scene:
     def clients(self) -> list[Node]:
         """The clients that are up."""
         return [node for node in self.cluster.clients() if node.up]
+
+    def clients_hit(self) -> list[Node]:
+        """The clients that were hit and are up."""
+        return [node for node in self.clients() if node.spec.name in self.hit]
 
     def others(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Every node of the lab but these."""

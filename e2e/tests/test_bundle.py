@@ -109,9 +109,24 @@ def test_programs_by_path_are_not_run_from_a_bundle(tmp_path: Path, where: str) 
         said.versions["nomad"] = "/bin/rm"
     else:
         plan = nemesis.at(1.0, faults.ChangeAgent(target.leader(), "/bin/rm"))
-    path = packed(tmp_path, saved(tmp_path, plan, said=said))
+    run = saved(tmp_path, plan, said=said)
+    with pytest.raises(Misuse, match="an agent of its own, /bin/rm"):
+        packed(tmp_path, run)
+    files = {each.name: each.read_text() for each in run.iterdir() if each.is_file()}
+    path = forged(tmp_path, {**files, "a.py": STORY})
     with pytest.raises(Misuse, match="an agent of its own, /bin/rm"):
         consent.executed(bundle.unpack(path, tmp_path / "out"))
+
+
+def test_a_bundle_whose_directory_was_changed_is_unpacked_anew(tmp_path: Path) -> None:
+    path = packed(tmp_path, saved(tmp_path))
+    found = bundle.unpack(path, tmp_path / "out")
+    whole = {each: each.read_bytes() for each in found.run.rglob("*") if each.is_file()}
+    RunDirectory(found.run).write_about(about())  # as `stormpool check` does
+    found.source.unlink()
+    assert bundle.unpack(path, tmp_path / "out") == found
+    assert whole == {each: each.read_bytes() for each in found.run.rglob("*") if each.is_file()}
+    assert list((tmp_path / "out").iterdir()) == [found.run]
 
 
 def test_plugins_that_the_scenario_does_not_have_are_not_run(tmp_path: Path) -> None:

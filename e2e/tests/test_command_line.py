@@ -9,7 +9,12 @@ import pytest
 from stored import about
 
 from stormpool.again import replay
+from stormpool.lab import Lab
+from stormpool.nemesis import Plan
+from stormpool.scenarios import Result, exit_code
+from stormpool.script import Act, Script, encode
 from stormpool.store import RunDirectory
+from stormpool.verdict import Outcome, Verdict
 
 HISTORIES = Path(__file__).parents[2] / "fixtures" / "histories"
 GOOD = HISTORIES / "good" / "nomad-1.10.5-read-back.jsonl"
@@ -97,6 +102,53 @@ def test_a_replay_ends_with_0_when_it_showed_the_same_at_least_once(
 ) -> None:
     others = {"valid": 20 - reproduced - failed}
     assert replay.exit_code(replay.Replayed("run", [], 20, reproduced, failed, others, [])) == code
+
+
+@pytest.mark.parametrize("command", ["replay", "shrink"])
+def test_a_run_that_cannot_be_run_again_says_why_and_ends_with_70(tmp_path: Path, command: str) -> None:
+    story = tmp_path / "test_story.py"
+    story.write_text("from stormpool.lab import Lab\nLAB = Lab()\ndef test_it(cluster): pass\n")
+    run = RunDirectory.create(tmp_path, "run")
+    said = about(scenario=f"{story}::test_it")
+    said.provider = "nowhere"  # which ends a worker before it brings a lab up
+    run.write_about(said)
+    run.history.write_bytes(b"")
+    run.script.write_bytes(encode(Script(Lab(), (Act((), Plan(), 1.0),))))
+    run.write_verdicts([Verdict("progress", "", Outcome.INVALID, "it broke")])
+    done = stormpool(command, run.path, "--out", tmp_path / "out")
+    assert done.returncode == 70
+    assert "could not be run: the worker ended with 1" in done.stderr
+    assert "no provider is named 'nowhere'" in done.stderr
+
+
+def result(outcome: str) -> Result:
+    return Result(
+        scenario="a.py",
+        versions={},
+        seed=0,
+        outcome=outcome,
+        verdicts=[],
+        timings={},
+        run="",
+        report="",
+        replay="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (("valid", "valid"), 0),
+        (("valid", "skipped"), 2),
+        (("skipped",), 2),
+        (("valid", "unknown", "skipped"), 2),
+        (("skipped", "machine"), 70),
+        (("skipped", "invalid", "machine"), 1),
+        ((), 2),
+    ],
+)
+def test_runs_end_with_0_only_when_all_held(outcomes: tuple[str, ...], code: int) -> None:
+    assert exit_code([result(outcome) for outcome in outcomes]) == code
 
 
 def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from stored import about
 
 from stormpool import faults, nemesis, outcome
 from stormpool.errors import Misuse
-from stormpool.explore import explored
-from stormpool.explore.exploration import BROKE_ANYWAY, NOT_REACHED, Exploration, Plan, Tried
+from stormpool.explore import console
+from stormpool.explore.exploration import BROKE_ANYWAY, NOT_REACHED, Exploration, Subject, Tried
 from stormpool.explore.points import Point
 from stormpool.history import Fault, encode
 from stormpool.lab import Lab
@@ -22,7 +22,7 @@ from stormpool.workers.worker import Done
 OWN = nemesis.on(rpc("NodeStageVolume").before, faults.DelayCall(0.1))  # what the scenario breaks itself
 POINT = Point(tuple(nemesis.on(rpc("NodeStageVolume").answered, faults.FailCall()).planned))
 BASE = Script(Lab(), (Act((), OWN, 10.0),))
-PLAN = Plan("test_story.py", "1.6.1", "netns", 0, ("fail",))
+SUBJECT = Subject("test_story.py", "1.6.1", "netns", 0, ("fail",))
 
 
 def verdict(name: str, outcome: Outcome, *, end: int = 0) -> Verdict:
@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def tried(run: RunDirectory, *verdicts: Verdict) -> Tried:
     run.write_verdicts(list(verdicts))
-    exploration = Exploration(run.path.parent, PLAN)
+    exploration = Exploration(run.path.parent, SUBJECT)
     told = exploration._judge(POINT, BASE, Done(str(run.path), 1.0))
     exploration._note(told, keep=False)
     return told
@@ -72,7 +72,7 @@ def test_only_what_broke_after_the_fault_is_told_as_broken_by_it(run: RunDirecto
     assert tried(run, before, after).broken == ("progress",)
     told = tried(run, before)
     assert (told.outcome, told.broken) == (BROKE_ANYWAY, ("lifecycle order",))
-    assert "broke lifecycle order without the fault" in explored.told_of(told)
+    assert "broke lifecycle order without the fault" in console.told_of(told)
 
 
 def test_a_fault_of_the_scenario_is_not_the_point(run: RunDirectory) -> None:
@@ -82,7 +82,7 @@ def test_a_fault_of_the_scenario_is_not_the_point(run: RunDirectory) -> None:
 
 
 def test_half_a_line_of_results_is_tried_again(tmp_path: Path) -> None:
-    (tmp_path / "explore.json").write_bytes(msgspec.json.encode(PLAN))
+    (tmp_path / "explore.json").write_bytes(msgspec.json.encode(SUBJECT))
     whole = msgspec.json.encode(Tried("a", "NodeStageVolume", (), "valid", run="/run")) + b"\n"
     results = tmp_path / "results.jsonl"
     results.write_bytes(whole + b'{"point":"b","meth')
@@ -94,4 +94,4 @@ def test_half_a_line_of_results_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_after_a_failure_of_the_machine_there_is_nothing_to_replay() -> None:
-    assert "again" not in explored.told_of(Tried("a", "NodeStageVolume", (), "machine", why="no lab"))
+    assert "again" not in console.told_of(Tried("a", "NodeStageVolume", (), "machine", why="no lab"))

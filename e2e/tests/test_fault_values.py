@@ -1,5 +1,7 @@
 """Faults are values: what a run writes down of a plan is read back as it was."""
 
+from pathlib import Path
+
 import msgspec
 
 from stormpool import faults, nemesis, script, target
@@ -53,6 +55,11 @@ def test_every_fault_is_offered_under_its_name() -> None:
         assert getattr(faults, type(fault).__name__) is type(fault)
         assert type(fault).__name__ in faults.__all__
         assert msgspec.to_builtins(fault)["type"] == type(fault).__name__
+
+
+def test_every_fault_is_in_the_documentation() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
+    assert [name for name in faults.__all__ if name != "Fault" and f"`{name}(" not in told] == []
 
 
 def test_a_call_waits_for_the_next_that_matches() -> None:

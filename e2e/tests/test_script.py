@@ -1,6 +1,6 @@
 """A run's script: written and read back, replayed by its calls, and made smaller."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -122,10 +122,14 @@ def test_shrinking_ends_with_one_of_everything() -> None:
 
 
 class Labs:
-    """In the place of workers: every run shows the same as long as one fault is among those planned."""
+    """In the place of workers: every run shows the same as long as one fault is among those planned.
 
-    def __init__(self, needed: object) -> None:
+    `fails`: which runs the machine fails, by how many were made.
+    """
+
+    def __init__(self, needed: object, fails: Container[int] = ()) -> None:
         self.needed = needed
+        self.fails = fails
         self.made: list[bytes] = []
 
     def run(self, orders: Iterable[tuple[str, Order]]) -> Iterator[tuple[str, Done | MachineError]]:
@@ -134,17 +138,45 @@ class Labs:
             self.made.append(script.encode(order.script))
             planned = order.script.acts[0].plan.planned
             shows = self.needed in [each.fault for each in planned]
+            if len(self.made) in self.fails:
+                yield name, MachineError("no lab could be had")
+                continue
             yield name, Done("red" if shows else "green", 1.0)
 
 
-def test_what_was_tried_is_not_tried_again() -> None:
-    labs = Labs(PLAN.planned[1].fault)
+def shrunk(labs: Labs, tries: int, told: Callable[[str], None] = lambda _: None) -> shrink.Shrunk:
     original = SimpleNamespace(
         script=of(PLAN),
         broken=frozenset({"progress"}),
         order=lambda script: Order(0, script),
         shows_in=lambda done: done.run == "red",
+        failure_of=lambda done: done if isinstance(done, MachineError) else None,
     )
-    made = shrink.shrink(cast(Any, original), cast(Any, labs), 1, lambda _: None)
+    return shrink.shrink(cast(Any, original), cast(Any, labs), tries, told)
+
+
+def test_what_was_tried_is_not_tried_again() -> None:
+    labs = Labs(PLAN.planned[1].fault)
+    made = shrunk(labs, 1)
     assert shrink.size(made.script) == {"faults": 1, "steps": 1, "nodes": 2}
     assert len(labs.made) == len(set(labs.made)) == made.runs
+
+
+def test_a_run_that_the_machine_failed_is_tried_again_and_says_why() -> None:
+    told: list[str] = []
+    made = shrunk(Labs(PLAN.planned[1].fault, fails={1, 3}), 2, told.append)
+    assert shrink.size(made.script) == {"faults": 1, "steps": 1, "nodes": 2}
+    assert told.count("could not be run: no lab could be had") == 2
+
+
+@pytest.mark.parametrize(("first", "tries", "runs"), [(1, 2, 2), (4, 3, 7), (1, 20, 3)])
+def test_what_the_machine_failed_is_not_taken_for_whole(first: int, tries: int, runs: int) -> None:
+    labs = Labs(PLAN.planned[1].fault, fails=range(first, 100))
+    with pytest.raises(MachineError, match="no lab could be had"):
+        shrunk(labs, tries)
+    assert len(labs.made) == runs
+
+
+def test_a_script_in_which_nothing_is_done_stays_as_it_is() -> None:
+    nothing = Script(Lab())
+    assert by_events(nothing, History([])) == nothing

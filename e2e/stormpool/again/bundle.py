@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from stormpool.again import consent
 from stormpool.errors import Misuse
 from stormpool.report.plain import plain
 from stormpool.runner import slug
@@ -43,8 +44,17 @@ class Unpacked:
 
 
 def pack(run: RunDirectory, to: Path | None = None) -> Path:
-    """Write the bundle of a run, and return where it is. Raises `Misuse` when its scenario is not there."""
+    """Write the bundle of a run, and return where it is.
+
+    Raises `Misuse` when its scenario is not there, or it had an agent that nobody can be sent by its version.
+    """
     about = run.about()
+    for agent in consent.agents(run):
+        if consent.is_path(agent):
+            raise Misuse(
+                f"the run had an agent of its own, {plain(agent)}, and others have another, or none",
+                fix="bundle a run of an agent by version, or send that program and the scenario",
+            )
     path, _, test = about.scenario.partition("::")
     if not Path(path).is_file():
         raise Misuse(
@@ -65,16 +75,18 @@ def pack(run: RunDirectory, to: Path | None = None) -> Path:
 def unpack(path: Path, out: Path) -> Unpacked:
     """A bundle in a directory of its own below `out`, which stays: its runs say that their scenario is there.
 
-    Raises `Misuse` when it is no bundle, or not as it was packed.
+    Where that is there and is not as it was packed any more, as after `stormpool check`, it is unpacked anew.
+    Raises `Misuse` when it is no bundle, or itself not as it was packed.
     """
     into = out.absolute() / f"bundle-{slug(path.name.removesuffix(SUFFIX))}-{_sha256(path)[:8]}"
-    if into.exists():
-        manifest = _checked(path, into)
-    else:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=out) as draft:
-            manifest = _extracted(path, Path(draft) / "bundle")
-            (Path(draft) / "bundle").rename(into)  # whole, or not there
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".bundle-", dir=out) as name:
+        draft = Path(name)
+        manifest = _extracted(path, draft / "bundle")
+        if not into.exists() or any(_changed(manifest, into)):
+            if into.exists():
+                into.rename(draft / "changed")
+            (draft / "bundle").rename(into)  # whole, or not there
     test = manifest.scenario.partition("::")[2]
     return Unpacked(into, f"{into / manifest.file}::{test}", into / manifest.file)
 
@@ -87,25 +99,30 @@ def _extracted(path: Path, into: Path) -> Manifest:
             packed.extractall(into)
     except (zipfile.BadZipFile, OSError) as error:
         raise _no_bundle(path, error) from error
-    manifest = _checked(path, into)
+    manifest = _manifest(path, into)
+    for name in _changed(manifest, into):
+        raise Misuse(f"{path}: {plain(name)} is not as it was packed", fix="have it sent again")
     there = {str(each.relative_to(into)) for each in into.rglob("*") if not each.is_dir()}
     for name in sorted(there ^ {*manifest.sha256, MANIFEST}):
         raise Misuse(f"{path}: {plain(name)} is not what the bundle says is in it", fix="have it sent again")
     return manifest
 
 
-def _checked(path: Path, into: Path) -> Manifest:
-    """What a bundle says is in it, which all is there as it was packed."""
+def _manifest(path: Path, into: Path) -> Manifest:
+    """What a bundle says is in it."""
     try:
-        manifest = msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
         raise _no_bundle(path, error) from error
+
+
+def _changed(manifest: Manifest, into: Path) -> Iterator[str]:
+    """The files that are not in a directory as they were packed."""
     for name in (manifest.file, *manifest.sha256):
         file = into / name
         inside = file.resolve().is_relative_to(into.resolve()) and file.is_file()
         if not inside or manifest.sha256.get(name) != _sha256(file):
-            raise Misuse(f"{path}: {plain(name)} is not as it was packed", fix="have it sent again")
-    return manifest
+            yield name
 
 
 def _no_bundle(path: Path, error: Exception) -> Misuse:

@@ -41,7 +41,7 @@ class Replayed(msgspec.Struct, frozen=True):
     broken: list[str]  # by the run that was replayed
     runs: int
     reproduced: int
-    failed: int  # could not be run
+    failed: int  # could not be run, or not to their end, for the machine
     others: dict[str, int]  # what the others came to
     again: list[str]  # directories of the runs that showed the same
 
@@ -83,14 +83,22 @@ def replay(path: Path, repeat: int, how: How) -> Replayed:
         for _, done in workers.run(orders):
             board.finished(None)
             counts[_came_to(one, done)] += 1
+            _tell_failure(one.failure_of(done), board)
             if isinstance(done, Done) and one.shows_in(done):
                 same.append(done.run)
     reproduced, failed = counts.pop("the same", 0), counts.pop("failed", 0)
     return Replayed(str(path), sorted(one.broken), repeat, reproduced, failed, dict(counts), same)
 
 
+def _tell_failure(failure: MachineError | None, board: Board) -> None:
+    """Say why a run could not be made, as soon as that is known."""
+    if failure is not None:
+        with board.aside():
+            click.echo(f"stormpool: could not be run: {plain(str(failure), consent.LONGEST)}", err=True)
+
+
 def _came_to(one: Original, done: Done | MachineError) -> str:
-    if isinstance(done, MachineError):
+    if one.failure_of(done) is not None or isinstance(done, MachineError):
         return "failed"
     if one.shows_in(done):
         return "the same"
@@ -135,7 +143,7 @@ def make_smaller(path: Path, tries: int, how: How) -> dict[str, object]:
     def tell(what: str) -> None:
         with board.aside():
             if not how.as_json:
-                click.echo(f"  {plain(what)}", err=True)
+                click.echo(f"  {plain(what, consent.LONGEST)}", err=True)
 
     with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
         made = shrink.shrink(one, workers, tries, tell)

@@ -65,6 +65,15 @@ class Original:
             return bool(self.broken & broken(again))
         return outcome.of_run(again) == self.outcome
 
+    def failure_of(self, done: Done | MachineError) -> MachineError | None:
+        """What the machine did to another run that says nothing for it; None for one that says something."""
+        if isinstance(done, MachineError):
+            return done
+        again = RunDirectory.existing(Path(done.run))
+        if self.shows_in(done) or outcome.of_run(again) != "machine":
+            return None
+        return MachineError(again.about().error)
+
 
 def broken(directory: RunDirectory) -> frozenset[str]:
     """The guarantees a run broke."""
@@ -95,7 +104,8 @@ def by_events(script: Script, history: History) -> Script:
 
 def _acted(history: History, acts: int) -> list[tuple[int, int]]:
     """From when to when calls are counted for each act: from its workload on until the next one's."""
-    begun = [event.t for event in history.of(RunPhase) if event.name == "workload"][:acts] or [0]
+    begun = [event.t for event in history.of(RunPhase) if event.name == "workload"] or [0]
+    begun = begun[:acts]
     begun += [NEVER] * (acts - len(begun))
     return list(pairwise([*begun, NEVER]))
 

@@ -16,7 +16,7 @@ from stormpool.again.reproduction import Original
 from stormpool.errors import MachineError, Misuse
 from stormpool.nemesis import Plan
 from stormpool.script import Act, Script, encode
-from stormpool.workers.pool import Workers
+from stormpool.workers.pool import Patience, Workers
 from stormpool.workers.worker import Done, Order
 
 T = TypeVar("T")
@@ -52,12 +52,14 @@ def size(script: Script) -> dict[str, int]:
 def shrink(original: Original, workers: Workers, tries: int, told: Callable[[str], None]) -> Shrunk:
     """Leave out what can be. `tries`: runs of each candidate, of which one must break the same.
 
-    Raises `Misuse` for a run that broke nothing, `MachineError` when it does not break again as it is.
+    Raises `Misuse` for a run that broke nothing; `MachineError` when it does not break again as it is, or the
+    machine failed every run of a script, so that nobody knows whether that breaks the same.
     """
     if not original.broken:
         raise Misuse("this run broke nothing", fix="shrink one that did")
     made = Shrunk(original.script)
-    if not _shows(original, original.script, workers, tries, made):
+    trials = _Trials(original, workers, tries, made, told)
+    if not trials.show(original.script):
         raise MachineError(f"the run broke nothing of the same in {tries} runs, so it cannot be made smaller")
     going_on, tried = True, {encode(original.script)}
     while going_on:
@@ -68,30 +70,53 @@ def shrink(original: Original, workers: Workers, tries: int, told: Callable[[str
                 continue
             tried.add(written)
             told(f"without {smaller.without}")
-            if _shows(original, smaller.script, workers, tries, made):
+            if trials.show(smaller.script):
                 made.script, going_on = smaller.script, True
                 made.removed.append(smaller.without)
-                told(f"breaks the same without {smaller.without}")
+                told(f"breaks the same without {smaller.without}: {made.run}")
                 break
     return made
 
 
-def _shows(original: Original, script: Script, workers: Workers, tries: int, made: Shrunk) -> bool:
-    """Whether one of several runs of a script breaks the same; the first that does is kept."""
+class _Trials:
+    """Runs of candidates; `tries`: how many of each, of which one must break the same."""
 
-    def orders() -> Iterator[tuple[str, Order]]:
-        for number in range(tries):
-            if not found:
-                yield str(number), original.order(script)
+    def __init__(
+        self, original: Original, workers: Workers, tries: int, made: Shrunk, told: Callable[[str], None]
+    ) -> None:
+        self._original = original
+        self._workers = workers
+        self._tries = tries
+        self._made = made
+        self._told = told
 
-    found: list[str] = []
-    for _, done in workers.run(orders()):
-        made.runs += 1
-        if isinstance(done, Done) and original.shows_in(done):
-            found.append(done.run)
-    if found:
-        made.run = found[0]
-    return bool(found)
+    def show(self, script: Script) -> bool:
+        """Whether one of several runs of a script breaks the same; the first that does is kept.
+
+        Raises `MachineError` when the machine failed all of them, or too many in a row.
+        """
+        found, failures, runs = list[str](), list[MachineError](), 0
+        patience = Patience()
+
+        def orders() -> Iterator[tuple[str, Order]]:
+            for number in range(self._tries):
+                if not found:
+                    yield str(number), self._original.order(script)
+
+        for _, done in self._workers.run(orders()):
+            runs += 1
+            failure = self._original.failure_of(done)
+            if failure is not None:
+                self._told(f"could not be run: {failure}")
+                failures.append(failure)
+            elif isinstance(done, Done) and self._original.shows_in(done):
+                found.append(done.run)
+            patience.hear(failure)
+        self._made.runs += runs
+        if len(failures) == runs:
+            raise failures[-1]
+        self._made.run = next(iter(found), self._made.run)
+        return bool(found)
 
 
 def candidates(script: Script) -> Iterator[Smaller]:

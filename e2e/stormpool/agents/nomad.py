@@ -254,11 +254,12 @@ class Agents:
         """The clients the servers know, each with its status."""
         return {seen["Name"]: seen["Status"] for seen in self.api().get("nodes")}
 
-    def wait_known(self) -> None:
-        """Wait until the servers know every client that is up, and hold it for ready."""
-        wanted = {node.spec.name: "ready" for node in self._of_role(Role.CLIENT) if node.up}
+    def wait_known(self, *names: str) -> None:
+        """Wait until the servers know some clients, or all, that are up, and hold them for ready."""
+        up = [node.spec.name for node in self._of_role(Role.CLIENT) if node.up]
+        wanted = dict.fromkeys((name for name in up if name in (names or up)), "ready")
         wait_until(
-            "every client is ready",
+            f"{', '.join(names) or 'every client'} is ready",
             self.known,
             lambda seen: seen.items() >= wanted.items(),
             timeout=READY_TIMEOUT,

@@ -25,7 +25,7 @@ from stormpool.script import Act, Script, decode
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome, Verdict
 from stormpool.workers import story
-from stormpool.workers.pool import Told, Workers
+from stormpool.workers.pool import Patience, Told, Workers
 from stormpool.workers.worker import Done, Order
 
 # What is tried at every point, by the name that `--fault` takes.
@@ -43,7 +43,6 @@ BREAKING = {
 # Outcomes of points, beside those of runs.
 NOT_REACHED, NOT_RUN = "not reached", "not run"
 BROKE_ANYWAY = "broke anyway"  # all that broke did so before the point's faults, or without them
-GIVE_UP_AFTER = 3  # labs in a row that could not be had
 USUAL = ("fail", "lose", "copy", "cut", "kill-plugin", "kill-agent", "kill-leader")
 
 
@@ -61,7 +60,7 @@ class Tried(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Subject(msgspec.Struct, frozen=True):
     """What an exploration is of."""
 
     scenario: str
@@ -84,24 +83,24 @@ class Wanted:
 class Exploration:
     """One exploration and its directory."""
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
+    def __init__(self, directory: Path, subject: Subject) -> None:
         self.directory = directory
-        self.plan = plan
+        self.subject = subject
         self.points: list[Point] = []
         self.tried: dict[str, Tried] = {}  # by point
         self._results = directory / "results.jsonl"
 
     @classmethod
-    def begin(cls, out: Path, plan: Plan) -> Exploration:
+    def begin(cls, out: Path, subject: Subject) -> Exploration:
         """A new one, in a directory of its own below `out`. Raises `Misuse` for a fault nobody knows."""
-        for name in set(plan.faults) - set(BREAKING):
+        for name in set(subject.faults) - set(BREAKING):
             raise Misuse(f"no fault is named {name!r}", fix=f"name some of: {', '.join(BREAKING)}")
-        story.load(plan.scenario)
+        story.load(subject.scenario)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        directory = (out / f"{stamp}-explore-{slug(plan.scenario)}-{slug(plan.nomad)}").absolute()
+        directory = (out / f"{stamp}-explore-{slug(subject.scenario)}-{slug(subject.nomad)}").absolute()
         directory.mkdir(parents=True)
-        (directory / "explore.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan)))
-        return cls(directory, plan)
+        (directory / "explore.json").write_bytes(msgspec.json.format(msgspec.json.encode(subject)))
+        return cls(directory, subject)
 
     @classmethod
     def resume(cls, directory: Path) -> Exploration:
@@ -110,10 +109,10 @@ class Exploration:
         if not file.exists():
             raise Misuse(f"no exploration is in {directory}", fix="give the directory that `explore` printed")
         try:
-            plan = msgspec.json.decode(file.read_bytes(), type=Plan)
+            subject = msgspec.json.decode(file.read_bytes(), type=Subject)
         except msgspec.DecodeError as error:
             raise Misuse(f"{file} cannot be read: {error}", fix="explore anew") from error
-        found = cls(directory.absolute(), plan)
+        found = cls(directory.absolute(), subject)
         if found._results.exists():
             lines = _whole_lines(found._results)
             found.tried = {each.point: each for each in lines if each.run}  # without a run: tried again
@@ -121,19 +120,17 @@ class Exploration:
 
     def run(self, wanted: Wanted, told: Callable[[Told], None], tell: Callable[[Tried], None]) -> None:
         """Try what was not tried yet, for as long as the budget lasts, and `tell` of each point."""
-        plan = self.plan
-        story.load(plan.scenario)  # its own faults and workloads are known from then on
-        argv = [plan.scenario, plan.nomad, plan.provider, str(self.directory / "runs")]
+        subject = self.subject
+        story.load(subject.scenario)  # its own faults and workloads are known from then on
+        argv = [subject.scenario, subject.nomad, subject.provider, str(self.directory / "runs")]
         ends = time.monotonic() + wanted.budget if wanted.budget else float("inf")
         with Workers(wanted.parallel, argv, self.directory, told) as workers:
             base = self._base(workers)
             left = {each.name: each for each in self._left()}
             orders = ((name, self._order(base, each)) for name, each in left.items())
-            failures = 0
+            patience = Patience()
             for name, done in workers.run(_until(ends, orders)):
-                failures = failures + 1 if isinstance(done, MachineError) else 0
-                if failures == GIVE_UP_AFTER and isinstance(done, MachineError):
-                    raise done
+                patience.hear(done if isinstance(done, MachineError) else None)
                 tried = self._judge(left[name], base, done)
                 self._note(tried, keep=wanted.keep)
                 tell(tried)
@@ -143,8 +140,8 @@ class Exploration:
         base = self._base_run() or self._run_base(workers)
         script = decode(base.read_script(), str(base.script))
         if not script.acts:
-            raise Misuse(f"{self.plan.scenario} never calls `cluster.run`", fix="explore one that does")
-        breaking = [BREAKING[name] for name in self.plan.faults]
+            raise Misuse(f"{self.subject.scenario} never calls `cluster.run`", fix="explore one that does")
+        breaking = [BREAKING[name] for name in self.subject.faults]
         self.points = points.points(base.read_history(), breaking)
         return script
 
@@ -157,7 +154,7 @@ class Exploration:
         return run if run.script.exists() and run.history.exists() else None
 
     def _run_base(self, workers: Workers) -> RunDirectory:
-        ((_, done),) = workers.run([("base", Order(self.plan.seed))])
+        ((_, done),) = workers.run([("base", Order(self.subject.seed))])
         if isinstance(done, MachineError):
             raise done
         run = RunDirectory.existing(Path(done.run))
@@ -172,7 +169,7 @@ class Exploration:
         return run
 
     def _left(self) -> Iterator[Point]:
-        more = points.pairs(self.points, self.plan.seed) if self.plan.pairs else []
+        more = points.pairs(self.points, self.subject.seed) if self.subject.pairs else []
         self.points = [*self.points, *more]
         return (each for each in self.points if each.name not in self.tried)
 
@@ -180,7 +177,7 @@ class Exploration:
         act, *others = base.acts
         broken = Act(act.workloads, point.added_to(act.plan), act.settle)
         script = Script(base.lab, (broken, *others))
-        return Order(self.plan.seed, script)
+        return Order(self.subject.seed, script)
 
     def _judge(self, point: Point, base: Script, done: Done | MachineError) -> Tried:
         about = (

@@ -41,15 +41,16 @@ class DeregisterVolume(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Deregister it, and keep what it had."""
         had = scene.cluster.ask(f"volume/csi/{self.volume}")
+        scene.aim_at(self.volume)  # one that is not there is another's to bring back
         force = {"force": "true"} if self.force else {}
-        scene.cluster.api().delete(f"volume/csi/{self.volume}", **force)
         self._kept(scene).write_text(json.dumps({key: had[key] for key in ASKED if had.get(key) is not None}))
+        scene.cluster.api().delete(f"volume/csi/{self.volume}", **force)
         return self.volume
 
     def heal(self, scene: Scene) -> None:
         """Register it, unless somebody has."""
         kept = self._kept(scene)
-        if kept.exists():
+        if self.volume in scene.hit and kept.exists():
             if scene.cluster.api().find(f"volume/csi/{self.volume}") is None:
                 had = json.loads(kept.read_text())
                 scene.cluster.api().put(f"volume/csi/{self.volume}", {"Volumes": [had]})

@@ -8,8 +8,10 @@ from typing import ClassVar
 import msgspec
 
 from stormpool.capability import Capability
+from stormpool.errors import Misuse
 from stormpool.nemesis import OnCall, Phase, Trigger
 from stormpool.scene import Scene
+from stormpool.target import Aim, Target
 
 
 class Fault(msgspec.Struct, frozen=True, tag=True):
@@ -24,7 +26,17 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
         return f"{type(self).__name__}({target})" if target else type(self).__name__
 
     def check(self, when: Trigger) -> None:
-        """Raise `Misuse` for a trigger that it cannot be set off by."""
+        """Raise `Misuse` for a trigger that it cannot be set off by: where no call is, nobody serves one."""
+        if not isinstance(when, OnCall) and any(target.aim is Aim.SERVING for target in self.aims()):
+            raise Misuse(
+                f"{self} is about the node that serves a call, and none sets it off",
+                fix="plan it with nemesis.on(rpc(...), ...), or aim it: target.node(...), target.holder(...)",
+            )
+
+    def aims(self) -> tuple[Target, ...]:
+        """What it aims at when it is injected."""
+        said = (getattr(self, name) for name in self.__struct_fields__)
+        return tuple(each for each in said if isinstance(each, Target))
 
     def awaits(self) -> tuple[OnCall, ...]:
         """The points of other calls it waits for."""
@@ -38,4 +50,4 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
         """Break it; return what was hit: a node, a call."""
 
     def heal(self, scene: Scene) -> None:
-        """Mend it; nothing happens when it is whole."""
+        """Mend what of it was hit, `scene.hit`; nothing happens when that is whole, or nothing was hit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import stored
+from stormpool import datasets
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
@@ -19,12 +19,12 @@ class FillPool(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Fill it."""
-        pool = stored.find(scene.clients(), self.volume).pool
+        pool = datasets.aimed(scene, self.volume).pool
         pool.fill()
-        return f"{pool.dataset} of {pool.node.spec.name}"
+        return f"{pool.name} of {pool.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Remove the file."""
-        dataset = stored.hit(scene, self.volume)
+        dataset = datasets.hit(scene, self.volume)
         if dataset is not None:
             dataset.pool.empty()

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from stormpool.faults import task
-from stormpool.faults.fault import Fault
+from stormpool.faults.task_fault import TaskFault
 from stormpool.scene import Scene
-from stormpool.target import Target, serving
-
-SERVING = serving()
 
 
-class KillExecutor(Fault, frozen=True):
+class KillExecutor(TaskFault, frozen=True):
     """SIGKILL to the executor of the task that holds a volume; of the plugin on a node when none is named.
 
     Its agent holds the task for dead, and what the task's job says of a failed task happens. But the task
-    lives on, seen by no agent any more. Healed by SIGKILL to every task whose parent is gone.
+    lives on, seen by no agent any more. Healed by SIGKILL to every task of the node whose parent is gone.
     """
-
-    volume: str = ""
-    target: Target = SERVING
 
     def inject(self, scene: Scene) -> str:
         """Kill it."""

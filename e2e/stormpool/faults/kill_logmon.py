@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from stormpool.faults import task
-from stormpool.faults.fault import Fault
+from stormpool.faults.task_fault import TaskFault
 from stormpool.scene import Scene
-from stormpool.target import Target, serving
-
-SERVING = serving()
 
 
-class KillLogmon(Fault, frozen=True):
+class KillLogmon(TaskFault, frozen=True):
     """SIGKILL to the logmons of the allocation that holds a volume; of the plugin on a node when none is
     named.
 
     What the task prints is read by nobody then, and a task that prints much waits; its agent starts no other
-    while it runs itself. Healed by restarting the agents of nodes on which tasks have none.
+    while it runs itself. Healed by restarting the agent of the node, if tasks have none there.
     """
-
-    volume: str = ""
-    target: Target = SERVING
 
     def inject(self, scene: Scene) -> str:
         """Kill them."""
@@ -28,7 +22,7 @@ class KillLogmon(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Have the agents start them."""
-        for node in scene.clients():
+        """Have the agent start them."""
+        for node in scene.clients_hit():
             if task.without_logmon(scene, node.spec.name):
                 scene.cluster.agents.restart(node.spec.name)

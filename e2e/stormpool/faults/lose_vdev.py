@@ -35,7 +35,7 @@ class LoseVdev(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Take it online, and the pool as it was."""
-        for node in scene.clients():
+        for node in scene.clients_hit():
             own, other = pools.vdev(node), pools.vdev(node, OTHER)
             if other in pools.status(node, POOL):
                 node.run(["zpool", "online", POOL, own])

@@ -22,12 +22,15 @@ class MisconfigurePlugin(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Register the broken configuration."""
-        scene.cluster.deploy(msgspec.structs.replace(self._own(scene), argv=self.argv))
+        own = self._own(scene)
+        scene.aim_at(self.plugin)
+        scene.cluster.deploy(msgspec.structs.replace(own, argv=self.argv))
         return self.plugin
 
     def heal(self, scene: Scene) -> None:
         """Register the right one; it is as it was where it already is."""
-        scene.cluster.deploy(self._own(scene))
+        if self.plugin in scene.hit:
+            scene.cluster.deploy(self._own(scene))
 
     def _own(self, scene: Scene) -> CsiPlugin:
         plugins = {each.id: each for each in scene.cluster.lab.plugins}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import stored
+from stormpool import datasets
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -19,11 +19,9 @@ class OccupyMount(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Begin."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = datasets.aimed(scene, self.volume)
         name = dataset.node.spec.name
-        mounted = [
-            mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.dataset
-        ]
+        mounted = [mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.name]
         if not mounted:
             raise MachineError(f"volume {self.volume} is not mounted on {name}")
         scene.cluster.companions.occupy(dataset.node, self._companion(), sorted(mounted))
@@ -31,7 +29,7 @@ class OccupyMount(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """End it."""
-        for node in scene.clients():
+        for node in scene.clients_hit():
             scene.cluster.companions.end(node, self._companion())
 
     def _companion(self) -> str:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from stormpool.faults import task
-from stormpool.faults.fault import Fault
+from stormpool.faults.task_fault import TaskFault
 from stormpool.scene import Scene
-from stormpool.target import Target, serving
-
-SERVING = serving()
 
 
-class PauseExecutor(Fault, frozen=True):
+class PauseExecutor(TaskFault, frozen=True):
     """SIGSTOP to the executor of the task that holds a volume; of the plugin on a node when none is named.
 
     The task goes on, and its agent can neither ask after it nor end it. Healed by SIGCONT.
     """
-
-    volume: str = ""
-    target: Target = SERVING
 
     def inject(self, scene: Scene) -> str:
         """Stop it."""
@@ -26,5 +20,5 @@ class PauseExecutor(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let all of them go on."""
+        """Let those of the node go on."""
         task.let_go_on(scene, "executor")

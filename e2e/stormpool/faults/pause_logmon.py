@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from stormpool.faults import task
-from stormpool.faults.fault import Fault
+from stormpool.faults.task_fault import TaskFault
 from stormpool.scene import Scene
-from stormpool.target import Target, serving
-
-SERVING = serving()
 
 
-class PauseLogmon(Fault, frozen=True):
+class PauseLogmon(TaskFault, frozen=True):
     """SIGSTOP to the logmons of the allocation that holds a volume; of the plugin on a node when none is
     named.
 
     A task that prints much waits. Healed by SIGCONT.
     """
-
-    volume: str = ""
-    target: Target = SERVING
 
     def inject(self, scene: Scene) -> str:
         """Stop them."""
@@ -27,5 +21,5 @@ class PauseLogmon(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let all of them go on."""
+        """Let those of the node go on."""
         task.let_go_on(scene, "logmon")

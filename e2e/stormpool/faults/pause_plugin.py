@@ -27,8 +27,8 @@ class PausePlugin(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Let every plugin go on."""
-        for node in scene.clients():
+        """Let it go on."""
+        for node in scene.clients_hit():
             _signal(scene, node.spec.name, "CONT")
 
 

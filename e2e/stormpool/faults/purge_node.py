@@ -11,8 +11,7 @@ class PurgeNode(Fault, frozen=True):
     """The servers forget a client, as by `PUT /v1/node/:id/purge`, whatever runs on it.
 
     A client that lives may register again by itself, and one that has crashed does when it is booted. Healed
-    by restarting the agent of every other client the servers do not know, and waiting until they hold it for
-    ready.
+    by restarting its agent where the servers do not know it, and waiting until they hold it for ready.
     """
 
     target: Target
@@ -26,7 +25,9 @@ class PurgeNode(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Have it register."""
         known = scene.cluster.agents.known()
-        for node in scene.clients():
-            if node.spec.name not in known:
-                scene.cluster.agents.restart(node.spec.name)
-        scene.cluster.agents.wait_known()
+        hit = [node.spec.name for node in scene.clients_hit()]
+        for name in hit:
+            if name not in known:
+                scene.cluster.agents.restart(name)
+        if hit:
+            scene.cluster.agents.wait_known(*hit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import stored
+from stormpool import datasets
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
@@ -20,14 +20,14 @@ class ReachQuota(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Lower the quota and reach it."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = datasets.aimed(scene, self.volume)
         dataset.change("quota", str(int(dataset.get("used")) + SPARE))
         dataset.fill()
-        return f"{dataset.dataset} of {dataset.node.spec.name}"
+        return f"{dataset.name} of {dataset.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Remove the file and raise the quota."""
-        dataset = stored.hit(scene, self.volume)
+        dataset = datasets.hit(scene, self.volume)
         if dataset is not None:
             dataset.empty()
             dataset.restore("quota")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import stored
+from stormpool import datasets
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
@@ -18,12 +18,12 @@ class RemountReadOnly(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Set it read-only."""
-        dataset = stored.find(scene.clients(), self.volume)
+        dataset = datasets.aimed(scene, self.volume)
         dataset.change("readonly", "on")
-        return f"{dataset.dataset} of {dataset.node.spec.name}"
+        return f"{dataset.name} of {dataset.node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
         """Set it as it was."""
-        dataset = stored.hit(scene, self.volume)
+        dataset = datasets.hit(scene, self.volume)
         if dataset is not None:
             dataset.restore("readonly")

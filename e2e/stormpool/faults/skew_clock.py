@@ -16,7 +16,7 @@ class SkewClock(Fault, frozen=True):
     negative.
 
     Only where a node has a clock of its own: there is no namespace for CLOCK_REALTIME. A time service on the
-    node may set it right at any time. Healed by setting the clocks of all nodes to the host's.
+    node may set it right at any time. Healed by setting the node's clock to the host's.
     """
 
     needs = frozenset({Capability.CLOCK})
@@ -31,9 +31,9 @@ class SkewClock(Fault, frozen=True):
         return name
 
     def heal(self, scene: Scene) -> None:
-        """Set all of them right."""
-        for node in scene.cluster.nodes.values():
-            _set(node, 0.0)
+        """Set it right."""
+        for name in scene.hit:
+            _set(scene.cluster.nodes[name], 0.0)
 
 
 def _set(node: Node, seconds_off: float) -> None:

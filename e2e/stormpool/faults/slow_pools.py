@@ -30,7 +30,6 @@ class SlowPools(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Stop it no more."""
-        for node in scene.clients():
-            if node.spec.name in scene.hit:
-                scene.cluster.companions.end(node, COMPANION)
-                node.run(["kill", "-CONT", str(pools.daemon_of(node))])
+        for node in scene.clients_hit():
+            scene.cluster.companions.end(node, COMPANION)
+            node.run(["kill", "-CONT", str(pools.daemon_of(node))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool import pools, stored
+from stormpool import datasets, pools
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.wait import wait_until
@@ -16,15 +16,15 @@ class SuspendPools(Fault, frozen=True):
 
     The pool that the volume is in is suspended at once, any other of that node when it is next written to
     (`failmode=wait`): what writes or waits for a write hangs, and is not lost. Reading goes on. Healed by
-    lifting the limit and `zpool clear` of every pool.
+    lifting the limit and `zpool clear` of every pool of that node.
     """
 
     volume: str
 
     def inject(self, scene: Scene) -> str:
         """Fail the writes, and write."""
-        dataset = stored.find(scene.clients(), self.volume)
-        node, pool = dataset.node, dataset.pool.dataset
+        dataset = datasets.aimed(scene, self.volume)
+        node, pool = dataset.node, dataset.pool.name
         pools.limit_writes(node, "0")
         # A change of a property is written at once, and comes back when the pool does.
         node.run(["timeout", "--signal=KILL", "1", "zfs", "set", f"{MARK}=yes", pool], check=False)
@@ -37,8 +37,8 @@ class SuspendPools(Fault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Let writes succeed, and have those that wait done."""
-        for node in scene.clients():
+        for node in scene.clients_hit():
             pools.limit_writes(node, "unlimited")
             for pool in pools.imported(node):
                 node.run(["zpool", "clear", pool])
-                stored.Stored(node, pool).forget(MARK)
+                datasets.Dataset(node, pool).forget(MARK)

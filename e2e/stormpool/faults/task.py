@@ -48,8 +48,8 @@ def without_logmon(scene: Scene, name: str) -> set[str]:
 
 
 def end_orphans(scene: Scene) -> None:
-    """SIGKILL to the tasks of all clients whose executor has ended: they are children of the node's init."""
-    for node in scene.clients():
+    """SIGKILL to the tasks of nodes hit whose executor has ended: they are children of the node's init."""
+    for node in scene.clients_hit():
         seen = scene.cluster.look(node.spec.name).processes
         orphans = [str(each.pid) for each in seen if each.task and each.parent == INIT]
         if orphans:
@@ -57,8 +57,8 @@ def end_orphans(scene: Scene) -> None:
 
 
 def let_go_on(scene: Scene, word: str) -> None:
-    """SIGCONT to all executors, or logmons, of all clients."""
-    for node in scene.clients():
+    """SIGCONT to all executors, or logmons, of the nodes hit."""
+    for node in scene.clients_hit():
         seen = scene.cluster.look(node.spec.name).processes
         pids = [each.pid for each in seen if _is(each, word, None)]
         if pids:

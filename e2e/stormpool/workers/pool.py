@@ -23,6 +23,7 @@ from stormpool.errors import MachineError
 from stormpool.workers.worker import Done, Order
 
 ENDED_WITHIN = 60.0  # seconds that a worker may take to end its lab
+GIVE_UP_AFTER = 3  # runs in a row that the machine failed
 Said = tuple[str, Done | MachineError] | Exception | None  # None: a worker has no more to do
 
 
@@ -32,6 +33,19 @@ class Told:
 
     worker: int
     what: str
+
+
+class Patience:
+    """With a machine that fails one run after another: each would take its time, and nothing come of it."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def hear(self, failure: MachineError | None) -> None:
+        """One more run, and what failed it. Raises that when too many in a row did."""
+        self._failures = self._failures + 1 if failure else 0
+        if failure and self._failures >= GIVE_UP_AFTER:
+            raise failure
 
 
 class Worker:

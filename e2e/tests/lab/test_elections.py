@@ -26,7 +26,7 @@ def test_a_server_that_votes_twice(tmp_path: Path) -> None:
     with running(asked) as cluster:
         first = Scene(cluster).node(target.leader())
         second, third = (name for name in cluster.lab.names(Role.SERVER) if name != first)
-        asleep = Scene(cluster, subject=third)  # and so a term behind when it wakes
+        asleep = Scene(cluster)  # and so a term behind when it wakes
         faults.PauseAgent(target.node(third)).inject(asleep)
         faults.Isolate(target.node(third)).inject(
             asleep

@@ -66,8 +66,10 @@ def test_every_point_of_one_fault_is_tried_and_a_stop_is_resumed(
     *more, summary = lines(rest.stdout)
     assert summary["tried"] == summary["points"] == len(tried) + len(more)
     assert {each["point"] for each in tried}.isdisjoint(each["point"] for each in more)
-    outcomes = {each["outcome"] for each in (*tried, *more)}
-    assert outcomes <= {"valid", "invalid"}, rest.stdout
+    # Nomad asks twice to unpublish, milliseconds apart, and the workload is over at about the second: whether
+    # that is a call of the workload is another thing in each run.
+    reached = [each for each in (*tried, *more) if "ControllerUnpublishVolume#2" not in str(each["point"])]
+    assert {each["outcome"] for each in reached} <= {"valid", "invalid"}, rest.stdout
     assert any(float(str(each["reset"])) >= 0 for each in more)  # a lab was used again
 
 

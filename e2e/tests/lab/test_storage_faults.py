@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from stormpool import faults, pools, stored, target, workloads
+from stormpool import datasets, faults, pools, target, workloads
 from stormpool.cluster import Cluster
+from stormpool.datasets import Dataset
 from stormpool.errors import MachineError
 from stormpool.faults import Fault
 from stormpool.history import Operation
@@ -18,7 +19,6 @@ from stormpool.node import Node
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
 from stormpool.scene import Scene
-from stormpool.stored import Stored
 from stormpool.wait import wait_until
 from stormpool.workloads import attaching
 
@@ -106,7 +106,7 @@ def write(node: Node, volume: str) -> str:
 def test_a_volume_that_refuses_writes(
     scene: Scene, node: Node, fault: Fault, volume: str, says: str, other: str
 ) -> None:
-    before = {name: Stored(node, "tank/data").get(name) for name in ("quota", "readonly")}
+    before = {name: Dataset(node, "tank/data").get(name) for name in ("quota", "readonly")}
     assert node.spec.name in fault.inject(scene)
     assert says in write(node, volume)
     assert write(node, other) == ""
@@ -116,7 +116,7 @@ def test_a_volume_that_refuses_writes(
         wait_until("it can be written to", lambda: write(node, volume), lambda said: not said, timeout=40)
         == ""
     )
-    assert before == {name: Stored(node, "tank/data").get(name) for name in before}
+    assert before == {name: Dataset(node, "tank/data").get(name) for name in before}
     goes_on(node, lambda: lines(node))
 
 
@@ -149,7 +149,7 @@ def test_pools_that_are_suspended(scene: Scene, node: Node) -> None:
     fault.heal(scene)
     assert not pools.suspended(node, "vol1")
     assert "errors: No known data errors" in pools.status(node, "vol1")
-    assert Stored(node, "vol1").get("stormpool:suspended") == "-"
+    assert Dataset(node, "vol1").get("stormpool:suspended") == "-"
     goes_on(node, lambda: lines(node))
 
 
@@ -188,4 +188,4 @@ def test_a_disk_that_is_lost_and_comes_back(scene: Scene, node: Node) -> None:
 def test_a_volume_on_no_node(scene: Scene) -> None:
     with pytest.raises(MachineError, match="no node has volume vol2"):
         faults.FillPool("vol2").inject(scene)
-    assert stored.find(scene.cluster.clients(), "vol1").dataset == "vol1"
+    assert datasets.find(scene.cluster.clients(), "vol1").name == "vol1"

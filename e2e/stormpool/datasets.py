@@ -18,25 +18,25 @@ NONE = "-"  # what `zfs get` says of a property that is not there
 
 
 @dataclass(frozen=True)
-class Stored:
+class Dataset:
     """A dataset on a node."""
 
     node: Node
-    dataset: str
+    name: str
 
     @property
-    def pool(self) -> Stored:
+    def pool(self) -> Dataset:
         """The topmost dataset of the pool it is in."""
-        return Stored(self.node, self.dataset.partition("/")[0])
+        return Dataset(self.node, self.name.partition("/")[0])
 
     def get(self, name: str) -> str:
         """A property, numbers to the last digit."""
-        argv = ["zfs", "get", "-H", "-p", "-o", "value", name, self.dataset]
+        argv = ["zfs", "get", "-H", "-p", "-o", "value", name, self.name]
         return self.node.run(argv).stdout.strip()
 
     def set(self, name: str, value: str) -> None:
         """Set a property."""
-        self.node.run(["zfs", "set", f"{name}={value}", self.dataset])
+        self.node.run(["zfs", "set", f"{name}={value}", self.name])
 
     def change(self, name: str, value: str) -> None:
         """Set a property; what it was is kept beside it, in a property of the harness."""
@@ -53,7 +53,7 @@ class Stored:
 
     def forget(self, name: str) -> None:
         """Take a property of the harness away."""
-        self.node.run(["zfs", "inherit", name, self.dataset])
+        self.node.run(["zfs", "inherit", name, self.name])
 
     def fill(self) -> None:
         """Write a file until not one block more can be written."""
@@ -62,7 +62,7 @@ class Stored:
             into = ["oflag=append", "conv=notrunc", f"of={self._filling()}", f"bs={block}"]
             said = self.node.run(["dd", "if=/dev/urandom", *into], check=False).stderr
             if "No space left" not in said and "quota exceeded" not in said:
-                raise MachineError(f"{self.dataset} could not be filled: {said.strip()}")
+                raise MachineError(f"{self.name} could not be filled: {said.strip()}")
 
     def empty(self) -> None:
         """Remove the file that fills it; nothing happens when there is none."""
@@ -72,7 +72,7 @@ class Stored:
         return f"{self.get('mountpoint')}/{FILLING}"
 
 
-def find(nodes: Iterable[Node], volume: str) -> Stored:
+def find(nodes: Iterable[Node], volume: str) -> Dataset:
     """Where a volume of the reference plugin is: a pool of its own, or a dataset of a node's.
 
     Raises `MachineError` when no node has it.
@@ -81,18 +81,23 @@ def find(nodes: Iterable[Node], volume: str) -> Stored:
         names = node.run(["zfs", "list", "-H", "-o", "name", "-t", "filesystem"]).stdout.split()
         for dataset in (volume, f"{POOL}/{volume}"):
             if dataset in names:
-                return Stored(node, dataset)
+                return Dataset(node, dataset)
     raise MachineError(f"no node has volume {volume} in a pool that is imported")
 
 
-def hit(scene: Scene, volume: str) -> Stored | None:
-    """Where a volume is that a fault has hit; None for one that was not hit, for it was nowhere."""
-    try:
-        return find(scene.clients(), volume)
-    except MachineError:
-        if scene.subject is None:
-            return None
-        raise
+def aimed(scene: Scene, volume: str) -> Dataset:
+    """Where a volume is that a fault is about to hit. Raises `MachineError` when no node has it."""
+    found = find(scene.clients(), volume)
+    scene.aim_at(found.node.spec.name)
+    return found
+
+
+def hit(scene: Scene, volume: str) -> Dataset | None:
+    """Where a volume is that a fault may have hit; None for one that it did not find.
+
+    Raises `MachineError` when no node has it any more.
+    """
+    return find(scene.clients(), volume) if scene.hit else None
 
 
 def _kept(name: str) -> str:
