@@ -64,9 +64,9 @@ def lifecycle_order(history: History) -> Verdict:
 
     No call is made before the step it needs was answered with OK; nothing is unstaged while a task's target
     uses it or is about to, or detached while it is staged, being staged or being unstaged, unless its node
-    was lost; one staging path holds one volume; the context the plugin gave at create and attach arrives unaltered. What a
-    failed or unanswered call left behind is unsure, and breaks nothing. A node that went down has nothing
-    staged or published any more.
+    was lost; one staging path holds one volume; the context the plugin gave at create and attach arrives
+    unaltered. What a failed or unanswered call left behind is unsure, and breaks nothing. A node that went
+    down has nothing staged or published any more.
     """
     order = _Order(history)
     order.follow(history)
