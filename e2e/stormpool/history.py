@@ -65,6 +65,8 @@ class Reply(Event, frozen=True, gc=False, tag="reply"):
     result: Fields = {}
     told: int = 0
     by: str = "plugin"  # or "tap": the answer of a fault
+    said: str = ""  # the status the plugin had answered with, where the tap then answered otherwise
+    said_at: int = 0  # when the tap read that one
 
 
 class Gone(Event, frozen=True, gc=False, tag="gone"):
@@ -273,12 +275,19 @@ class Rpc(msgspec.Struct, frozen=True, gc=False):
     @property
     def left(self) -> int:
         """When the plugin had answered, or its caller or the connection had gone; far ahead if never."""
-        return NEVER if self.end is None else self.end.t
+        if self.end is None:
+            return NEVER
+        return (self.end.said_at if type(self.end) is Reply else 0) or self.end.t
 
     @property
     def ok(self) -> bool:
         """Whether it was answered, and with OK."""
         return type(self.end) is Reply and self.end.code == "OK"
+
+    @property
+    def done(self) -> bool:
+        """Whether the plugin answered with OK, though its caller may have been told otherwise."""
+        return type(self.end) is Reply and (self.end.said or self.end.code) == "OK"
 
 
 NEVER = 1 << 62

@@ -44,7 +44,7 @@ def _attached(history: History) -> dict[str, list[int]]:
     """When each volume was attached."""
     found: dict[str, list[int]] = defaultdict(list)
     for rpc in history.rpcs({"ControllerPublishVolume"}):
-        if rpc.ok:
+        if rpc.done:
             found[rpc.call.volume].append(rpc.left)
     return found
 
