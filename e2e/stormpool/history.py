@@ -19,6 +19,8 @@ from stormpool.errors import Misuse
 
 ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
 SECOND = 1_000_000_000  # in a history's unit of time
+# Access modes, in Nomad's words, that let one allocation at most claim a volume to write to it.
+ONE_WRITER = frozenset({"single-node-writer", "multi-node-single-writer"})
 
 Fields = dict[str, str]
 
@@ -123,6 +125,11 @@ class Volume(Event, frozen=True, gc=False, tag="volume"):
     volume: str
     plugin: str
     access: str = "single-node-writer"
+
+    @property
+    def one_writer(self) -> bool:
+        """Whether it was made for one writer, be there readers beside it or not."""
+        return self.access in ONE_WRITER
 
 
 class Operation(Event, frozen=True, gc=False, tag="operation"):
