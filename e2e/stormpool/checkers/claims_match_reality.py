@@ -12,7 +12,8 @@ def claims_match_reality(history: History) -> Verdict:
 
     Live by the kernel's word: a process of the allocation runs. A claim whose allocation is over, an
     allocation that writes to a volume it has no claim on, and a placement refused because a volume's claims
-    are exhausted while nobody uses it, each break this.
+    are exhausted while nobody uses it, each break this. A file system is a volume's whose last name is the
+    volume's own: of volumes of which none was ever seen mounted, writers are not judged.
     """
     volumes = {event.volume for event in history.of(Volume)}
     books = history.of(Books)
@@ -48,7 +49,23 @@ def claims_match_reality(history: History) -> Verdict:
     ]
     witnesses += [_witness(f"a placement waits: {reason}", last) for reason in last.exhausted]
     nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
-    return claims_match_reality.found(len(volumes) if seen else 0, witnesses, nothing=nothing)
+    named = volumes & _shown(history)
+    judged = len(volumes) + len(named) if seen else 0
+    unjudged = f"{len(volumes - named)} volumes whose writers were not judged, as none was seen mounted"
+    apart = [unjudged] if judged and volumes - named else []
+    return claims_match_reality.found(judged, witnesses, nothing=nothing, apart=apart)
+
+
+def _shown(history: History) -> set[str]:
+    """The last names of all file systems that were ever seen mounted, on a node or in a task."""
+    return {
+        source.rpartition("/")[2]
+        for event in history.of(Observed)
+        for source in (
+            *(mount.source for mount in event.mounts),
+            *(source for process in event.processes for source in process.writes),
+        )
+    }
 
 
 def _fate(alloc: Alloc | None) -> str:
