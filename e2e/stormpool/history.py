@@ -216,7 +216,7 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     node: str
     desired: str  # run, stop, evict
     status: str  # pending, running, complete, failed, lost, unknown
-    volumes: list[str] = []
+    volumes: list[str] = []  # by its job, where it has started and is no plugin's
 
     TERMINAL: ClassVar[frozenset[str]] = frozenset({"complete", "failed", "lost"})
 
@@ -224,6 +224,11 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def live(self) -> bool:
         """Whether its tasks may still run."""
         return self.status not in self.TERMINAL
+
+    @property
+    def started(self) -> bool:
+        """Whether it lives and is past waiting for its volumes."""
+        return self.live and self.status != "pending"
 
 
 class Books(Event, frozen=True, gc=False, tag="books"):
@@ -241,10 +246,13 @@ class Books(Event, frozen=True, gc=False, tag="books"):
 
     @property
     def used(self) -> set[str]:
-        """The volumes that one of these has, by its claim or by its own word."""
+        """The volumes that one of these has, by its claim; or by its job, where it has started.
+
+        One that is pending without a claim waits for its volumes, be it for ever, and has none of them.
+        """
         live = self.live
         claimed = {volume for volume, allocs in self.claims.items() if live.intersection(allocs)}
-        return claimed | {volume for alloc in self.allocs if alloc.live for volume in alloc.volumes}
+        return claimed | {volume for alloc in self.allocs if alloc.started for volume in alloc.volumes}
 
 
 AnyEvent = (

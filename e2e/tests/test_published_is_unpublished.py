@@ -40,11 +40,18 @@ def test_what_was_undone_before_the_bound_was_over_is_not_left() -> None:
     assert published_is_unpublished(history).outcome is Outcome.VALID
 
 
-@pytest.mark.parametrize("volumes", [["vol1"], []], ids=["by its own word", "by its claim"])
+@pytest.mark.parametrize("volumes", [["vol1"], []], ids=["by its job", "by its claim"])
 def test_a_volume_that_is_used_on_is_not_left(volumes: list[str]) -> None:
     user = Alloc("a", "consumer", "client1", "run", "running", volumes)
     history = History([*act(0, *ATTACHES, allocs=(user,)), *act(100, *DETACHES)])
     assert published_is_unpublished(history).outcome is Outcome.VALID
+
+
+def test_a_volume_that_somebody_only_waits_for_is_left() -> None:
+    """As on Nomad 1.3.1: what is to be stopped hangs before its first task, and holds no claim."""
+    waits = Alloc("a", "consumer", "client1", "stop", "pending", ["vol1"])
+    history = History([*ATTACHES, Books(80, {"vol1": []}, [waits])])
+    assert published_is_unpublished(history).outcome is Outcome.INVALID
 
 
 def test_a_node_counts_as_lost_by_what_the_servers_held_then() -> None:
