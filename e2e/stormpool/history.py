@@ -19,6 +19,8 @@ from stormpool.errors import Misuse
 
 ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
 SECOND = 1_000_000_000  # in a history's unit of time
+# Access modes, in Nomad's words, that let one allocation at most claim a volume to write to it.
+ONE_WRITER = frozenset({"single-node-writer", "multi-node-single-writer"})
 
 Fields = dict[str, str]
 
@@ -65,6 +67,8 @@ class Reply(Event, frozen=True, gc=False, tag="reply"):
     result: Fields = {}
     told: int = 0
     by: str = "plugin"  # or "tap": the answer of a fault
+    said: str = ""  # the status the plugin had answered with, where the tap then answered otherwise
+    said_at: int = 0  # when the tap read that one
 
 
 class Gone(Event, frozen=True, gc=False, tag="gone"):
@@ -122,6 +126,11 @@ class Volume(Event, frozen=True, gc=False, tag="volume"):
     volume: str
     plugin: str
     access: str = "single-node-writer"
+
+    @property
+    def one_writer(self) -> bool:
+        """Whether it was made for one writer, be there readers beside it or not."""
+        return self.access in ONE_WRITER
 
 
 class Operation(Event, frozen=True, gc=False, tag="operation"):
@@ -209,7 +218,7 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     node: str
     desired: str  # run, stop, evict
     status: str  # pending, running, complete, failed, lost, unknown
-    volumes: list[str] = []
+    volumes: list[str] = []  # by its job, where it has started and is no plugin's
 
     TERMINAL: ClassVar[frozenset[str]] = frozenset({"complete", "failed", "lost"})
 
@@ -217,6 +226,11 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def live(self) -> bool:
         """Whether its tasks may still run."""
         return self.status not in self.TERMINAL
+
+    @property
+    def started(self) -> bool:
+        """Whether it lives and is past waiting for its volumes."""
+        return self.live and self.status != "pending"
 
 
 class Books(Event, frozen=True, gc=False, tag="books"):
@@ -234,10 +248,13 @@ class Books(Event, frozen=True, gc=False, tag="books"):
 
     @property
     def used(self) -> set[str]:
-        """The volumes that one of these has, by its claim or by its own word."""
+        """The volumes that one of these has, by its claim; or by its job, where it has started.
+
+        One that is pending without a claim waits for its volumes, be it for ever, and has none of them.
+        """
         live = self.live
         claimed = {volume for volume, allocs in self.claims.items() if live.intersection(allocs)}
-        return claimed | {volume for alloc in self.allocs if alloc.live for volume in alloc.volumes}
+        return claimed | {volume for alloc in self.allocs if alloc.started for volume in alloc.volumes}
 
 
 AnyEvent = (
@@ -275,12 +292,19 @@ class Rpc(msgspec.Struct, frozen=True, gc=False):
     @property
     def left(self) -> int:
         """When the plugin had answered, or its caller or the connection had gone; far ahead if never."""
-        return NEVER if self.end is None else self.end.t
+        if self.end is None:
+            return NEVER
+        return (self.end.said_at if type(self.end) is Reply else 0) or self.end.t
 
     @property
     def ok(self) -> bool:
         """Whether it was answered, and with OK."""
         return type(self.end) is Reply and self.end.code == "OK"
+
+    @property
+    def done(self) -> bool:
+        """Whether the plugin answered with OK, though its caller may have been told otherwise."""
+        return type(self.end) is Reply and (self.end.said or self.end.code) == "OK"
 
 
 NEVER = 1 << 62

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from stormpool.agents.api import ApiError, Unreachable
-from stormpool.agents.books import alloc_of, claims_of, consumers, exhausted
+from stormpool.agents.books import allocations, claims_of, consumers, exhausted
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
@@ -56,7 +56,7 @@ def _free(cluster: Cluster, volumes: Iterable[str], within: float) -> bool:
 def _books(cluster: Cluster, volumes: Iterable[str], took: float) -> Books:
     api = cluster.api()
     claims = {name: claims_of(api.get(f"volume/csi/{name}")) for name in volumes}
-    allocs = [alloc_of(stub) for stub in api.get("allocations")]
+    allocs = allocations(api)
     return Books(cluster.recorder.now(), claims, allocs, exhausted(api.get("evaluations")), took)
 
 

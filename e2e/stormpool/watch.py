@@ -6,7 +6,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from operator import ne
@@ -24,14 +25,44 @@ from stormpool.store import Recorder
 
 log = logging.getLogger(__name__)
 
-# hashicorp/raft's own words, with the time in front (agents print UTC where the zone is UTC).
-ELECTION = re.compile(r"(\S+) \[INFO\]\s+nomad\.raft: election won:.*?\bterm=(\d+)")
+# hashicorp/raft's own words, with the time in front (agents print UTC where the zone is UTC). An older one
+# (Nomad 1.3.1) names the term as it becomes a candidate, and no more when it has won.
+ELECTION = re.compile(
+    r"(\S+) \[INFO\]\s+nomad\.raft: (?:entering candidate state|(election won)):(?:.*?\bterm=(\d+))?"
+)
 LOOK_EVERY = 0.2  # seconds between two looks at the servers' logs
 QUERY = 0.5  # seconds a blocking query waits for news; an answer without any is news as well
 # Nanoseconds without an answer after which what the servers hold for true is not known. Not more than what a
 # checker leaves before and after a change (`stormpool.checkers.lowest_healthy_controller.STEADY`).
 SILENT = SECOND
 STOP_TIMEOUT = 5.0  # seconds that reading the logs to their end may take
+
+
+@dataclass
+class Elections:
+    """What a server's log tells of the elections that it won, read on as the log grows."""
+
+    log: Path
+    _read: int = 0  # bytes, of whole lines
+    _term: int = 0  # of the election it stood in last; 0 before the first
+
+    def won(self) -> Iterator[tuple[str, int]]:
+        """Those told of since this was last asked: when, by the server's clock (ISO 8601), and the term."""
+        for when, has_won, named in ELECTION.findall(self._unread()):
+            self._term = int(named or self._term)
+            if has_won and self._term:
+                yield when, self._term
+
+    def _unread(self) -> str:
+        """The whole lines that have come since."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._read += len(whole)
+        return whole.decode(errors="replace")
 
 
 class Watch:
@@ -132,27 +163,15 @@ class Watch:
 
     def _watch_elections(self) -> None:
         """Follow the servers' logs: an election is told with the time the server gives it."""
-        logs = [self._logs / f"{name}.log" for name in self._lab.names(Role.SERVER)]
-        read = dict.fromkeys(logs, 0)
+        logs = [Elections(self._logs / f"{name}.log") for name in self._lab.names(Role.SERVER)]
         last_round = False
         while not last_round:
             last_round = self._stop.wait(LOOK_EVERY)
             self.tell_silences()
-            won: list[Leader] = []
-            for path in logs:
-                read[path] += self._read_elections(path, read[path], won)
+            won = [self._leader(each.log.stem, *told) for each in logs for told in each.won()]
             for leader in sorted(won, key=lambda leader: leader.term):  # who was told of last leads
                 self.tell("leader", leader)
 
-    def _read_elections(self, path: Path, start: int, won: list[Leader]) -> int:
-        """Read on in a log, of whole lines, and add the elections found; how far it was read."""
-        if not path.exists():
-            return 0
-        with path.open("rb") as file:
-            file.seek(start)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        for when, term in ELECTION.findall(whole.decode(errors="replace")):
-            at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
-            won.append(Leader(at, path.stem, int(term)))
-        return len(whole)
+    def _leader(self, node: str, when: str, term: int) -> Leader:
+        at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
+        return Leader(at, node, term)

@@ -56,6 +56,11 @@ def test_many_may_hold_a_volume_for_many() -> None:
     assert judged(*events, access="multi-node-multi-writer").outcome is Outcome.VALID
 
 
+def test_one_at_most_may_hold_a_volume_that_many_nodes_have_and_one_writes_to() -> None:
+    events = (op("attach", 1, 2, "a"), op("attach", 3, 4, "b"), op("detach", 5, 6, "a"))
+    assert judged(*events, access="multi-node-single-writer").outcome is Outcome.INVALID
+
+
 def test_one_after_the_other_is_in_order_and_so_is_the_holder_again() -> None:
     events = (
         op("attach", 1, 2, "a"),

@@ -1,10 +1,13 @@
 """Faults are values: what a run writes down of a plan is read back as it was."""
 
+import inspect
+import re
 from pathlib import Path
 
 import msgspec
 
 from stormpool import faults, nemesis, script, target
+from stormpool.checkers.serialized_controller_calls import ENDING
 from stormpool.faults import Fault
 from stormpool.lab import Lab
 from stormpool.nemesis import Phase, Plan, rpc
@@ -69,3 +72,30 @@ def test_a_call_waits_for_the_next_that_matches() -> None:
     assert planned.fault == faults.WaitFor(calls.nth(4).answered, 2.0)
     (point,) = planned.fault.awaits()
     assert (point.nth, point.phase) == (4, Phase.AFTER)
+
+
+# A new fault is to be put here, or into `ENDING`: what a leader had taken on is over when its agent is ended.
+LETS_AGENTS_LIVE = """
+Bridge CollectGarbage CutConnection DelayCall DeregisterVolume DetachVolume DrainNode DropRequest
+DuplicateCall FailCall FillPool HangCall Isolate KillExecutor KillLogmon KillPlugin LoseAnswer LoseVdev
+MakeIneligible MisconfigurePlugin OccupyMount OneWay Partition PauseAgent PauseExecutor PauseLogmon
+PausePlugin PurgeNode ReachQuota RemountReadOnly RestartAllocation RestartPlugin ShapeLink SkewClock
+SlowPools StopAllocation SuspendPools TransferLeadership WaitFor
+"""
+ENDS = re.compile(r"agents\.(kill|restart)\(|cluster\.crash\(")
+
+
+def every_fault() -> dict[str, type[Fault]]:
+    named = {name: getattr(faults, name) for name in faults.__all__}
+    return {name: kind for name, kind in named.items() if isinstance(kind, type) and kind is not Fault}
+
+
+def test_of_every_fault_it_is_known_whether_it_ends_an_agent() -> None:
+    assert every_fault().keys() == ENDING.union(LETS_AGENTS_LIVE.split())
+    assert ENDING.isdisjoint(LETS_AGENTS_LIVE.split())
+
+
+def test_the_faults_that_end_an_agent_are_those_whose_injection_does() -> None:
+    assert {
+        name for name, kind in every_fault().items() if ENDS.search(inspect.getsource(kind.inject))
+    } == ENDING

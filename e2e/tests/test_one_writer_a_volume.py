@@ -1,5 +1,7 @@
 """For how long a task certainly could write: from the first look that showed it to the last."""
 
+import pytest
+
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
 from stormpool.history import SECOND, Event, History, Observed, Process, Volume
 from stormpool.verdict import Outcome
@@ -25,3 +27,16 @@ def test_a_task_was_there_until_its_node_crashed() -> None:
 
 def test_what_nobody_saw_any_more_is_not_held_against_anybody() -> None:
     assert outcome(look(1, "client1", "a"), look(5, "client2", "b")) is Outcome.VALID
+
+
+@pytest.mark.parametrize(
+    ("access", "judged"),
+    [
+        ("single-node-writer", Outcome.INVALID),
+        ("multi-node-single-writer", Outcome.INVALID),
+        ("multi-node-multi-writer", Outcome.UNKNOWN),
+    ],
+)
+def test_only_volumes_made_for_one_writer_are_judged(access: str, judged: Outcome) -> None:
+    two = [look(at, f"client{number}", name) for at in (1, 2) for number, name in enumerate("ab")]
+    assert one_writer_a_volume(History([Volume(0, "vol1", "zfs", access), *two])).outcome is judged

@@ -37,6 +37,12 @@ def test_one_that_is_attached_as_soon_as_the_slow_call_ends_was_held_up(asked: f
     assert judge(*SLOW, *late, wants(2, 14)) == (Outcome.INVALID, 1)
 
 
+def test_what_is_never_attached_did_not_wait_for_a_call_that_never_ends() -> None:
+    endless = SLOW[:1]
+    assert judge(*endless, wants(2, 62, "allocation is pending")) == (Outcome.UNKNOWN, 0)
+    assert judge(*endless, *attaches("quick", "vol2", 3, 4), wants(2, 5)) == (Outcome.VALID, 1)
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -111,6 +111,17 @@ def test_calls_say_what_came_of_them() -> None:
     ]
 
 
+def test_an_answer_in_the_plugins_place_says_what_the_plugin_had_said() -> None:
+    calls = [Call(10, name, "zfs", "client1", "DeleteVolume", "vol1", sent=10) for name in "ab"]
+    before = Reply(20, "a", "UNAVAILABLE", "refused", told=21, by="tap")
+    after = Reply(20, "b", "UNAVAILABLE", "refused", told=21, by="tap", said="OK", said_at=15)
+    shown = drawn(*calls, before, after, Phase(30, "done"))
+    assert sorted((span.id, span.outcome, span.bad, span.end) for span in shown.spans) == [
+        ("a", "UNAVAILABLE: refused (said by a fault, in the plugin's place)", True, 20),
+        ("b", "UNAVAILABLE: refused (said by a fault, in place of the plugin's OK)", True, 15),
+    ]
+
+
 def test_calls_that_only_ask_are_not_shown() -> None:
     assert (
         drawn(Call(1, "a", "zfs", "client1", "Probe"), Call(2, "b", "zfs", "client1", "NodeGetInfo")).spans

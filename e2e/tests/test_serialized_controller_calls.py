@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormpool.checkers.serialized_controller_calls import serialized_controller_calls
+from stormpool.checkers.serialized_controller_calls import ENDING, serialized_controller_calls
 from stormpool.history import SECOND, Call, Event, Fault, Gone, History, Leader, Reply
 from stormpool.verdict import Outcome
 
@@ -74,12 +74,52 @@ def test_two_minutes_after_an_election_only_one_server_is_at_it() -> None:
     assert judge(TERMS, *late)[:2] == (Outcome.INVALID, 1)
 
 
+@pytest.mark.parametrize("name", sorted(ENDING))
 @pytest.mark.parametrize("subject", ["server1", "client1, server1"])
-def test_a_leader_whose_process_was_ended_goes_on_with_nothing(subject: str) -> None:
-    killed: list[Event] = [Fault(3, 0, "CrashNode", "injected", subject)]
+def test_a_leader_whose_process_was_ended_goes_on_with_nothing(subject: str, name: str) -> None:
+    killed: list[Event] = [Fault(3, 0, name, "injected", subject)]
     late = (rpc("a", 9 * SECOND, 12 * SECOND), rpc("b", 10 * SECOND, 11 * SECOND))
     assert judge(TERMS, killed, *late)[:2] == (Outcome.INVALID, 1)
     assert judge(TERMS, killed, rpc("c", 0, 20 * SECOND), late[0])[1] == 0  # on its way when it ended
+
+
+def test_one_that_is_ended_once_another_leads_goes_on_with_nothing() -> None:
+    killed: list[Event] = [Fault(8 * SECOND, 0, "KillAgent", "injected", "server1")]
+    late = (rpc("a", 10 * SECOND, 12 * SECOND), rpc("b", 11 * SECOND, 13 * SECOND))
+    assert judge(TERMS, killed, *late)[:2] == (Outcome.INVALID, 1)
+    assert judge(TERMS, *late)[:2] == (Outcome.UNKNOWN, 0)
+
+
+# Each leaves two servers that can be at it when three calls are: one led twice, or one was killed.
+TWO_CAN: dict[str, list[Event]] = {
+    "leads again": [Leader(-9, "server1", 2), Leader(2, "server2", 3), Leader(4, "server1", 4)],
+    "killed": [
+        Leader(-9, "server1", 2),
+        Leader(2, "server2", 3),
+        Fault(3, 0, "KillAgent", "injected", "server2"),
+        Leader(4, "server3", 4),
+    ],
+}
+
+
+@pytest.mark.parametrize("terms", TWO_CAN.values(), ids=TWO_CAN)
+def test_servers_are_counted_and_not_changes_of_leader(terms: list[Event]) -> None:
+    late = [rpc(name, 9 * SECOND + at, 12 * SECOND) for at, name in enumerate("abc")]
+    assert judge(terms, *late[:2])[:2] == (Outcome.UNKNOWN, 0)
+    assert judge(terms, *late)[0] is Outcome.INVALID
+
+
+def test_calls_of_every_term_are_not_of_more_servers_than_led() -> None:
+    each = [rpc("a", 0, 30), rpc("b", 2, 31), rpc("c", 4, 32)]
+    assert judge(TWO_CAN["leads again"], *each)[0] is Outcome.INVALID
+    assert judge(TWO_CAN["killed"], *each)[:2] == (Outcome.UNKNOWN, 0)  # three servers made them
+
+
+def test_one_that_was_ended_and_leads_again_is_another_server() -> None:
+    """Its plugin goes on with the call of its former life."""
+    terms = [*TWO_CAN["leads again"], Fault(3, 0, "KillAgent", "injected", "server1")]
+    each = [rpc("a", 0, 30 * SECOND), rpc("b", 2, 30 * SECOND), rpc("c", 9 * SECOND, 30 * SECOND)]
+    assert judge(terms, *each)[:2] == (Outcome.UNKNOWN, 0)
 
 
 def test_one_that_leads_again_has_its_serializer_still() -> None:

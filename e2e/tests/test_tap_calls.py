@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
-from stormpool.history import Call, Event, Gone
+from stormpool.history import Call, Event, Gone, History, Reply
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Hello
 
@@ -47,3 +47,45 @@ def test_calls_of_a_tap_started_anew_are_calls_of_their_own() -> None:
     numbers = itertools.count(1)
     seen = [event.id for _ in range(3) for event in opened(calls(numbers)) if isinstance(event, Call)]
     assert seen == ["client1/01234567/1", "client1/01234567/2", "client1/01234567/3"]
+
+
+def step(number: int, kind: int, at: int, **said: object) -> wire.Record:
+    line = json.dumps({"stream": 1, **said}).encode()
+    return wire.Record(number, 1, kind, at, at, line + b"\n")
+
+
+def replies(tap: Calls, *steps: wire.Record) -> list[Reply]:
+    return [each for record in steps for each in tap.take(record) if isinstance(each, Reply)]
+
+
+def test_an_answer_that_a_fault_replaces_keeps_what_the_plugin_had_said() -> None:
+    tap = calls(itertools.count(1))
+    told = opened(tap)
+    (reply,) = replies(
+        tap,
+        step(3, wire.ANSWERED, 140, code=0, held=True),
+        step(4, wire.ANSWERED, 190, code=14, message="refused", by="tap"),
+        step(5, wire.TOLD, 200),
+    )
+    assert (reply.code, reply.by, reply.t, reply.told) == ("UNAVAILABLE", "tap", 90, 100)
+    assert (reply.said, reply.said_at) == ("OK", 40)
+    (rpc,) = History([*told, reply]).rpcs()
+    assert (rpc.ok, rpc.done, rpc.left) == (False, True, 40)
+
+
+def test_what_a_fault_answers_while_the_plugin_has_said_nothing_is_no_word_of_the_plugin() -> None:
+    tap = calls(itertools.count(1))
+    told = opened(tap)
+    (reply,) = replies(tap, step(3, wire.ANSWERED, 190, code=0, by="tap"), step(4, wire.TOLD, 200))
+    assert (reply.said, reply.said_at) == ("", 0)
+    (rpc,) = History([*told, reply]).rpcs()
+    assert rpc.left == 90
+
+
+def test_an_answer_that_is_lost_is_the_plugins_own() -> None:
+    tap = calls(itertools.count(1))
+    opened(tap)
+    lost = [step(3, wire.ANSWERED, 140, code=0, held=True), step(4, wire.GIVEN_UP, 190, by="tap")]
+    assert [(each.code, each.by, each.t, each.told) for each in replies(tap, *lost)] == [
+        ("OK", "plugin", 40, 0)
+    ]

@@ -1,6 +1,7 @@
 """What is told of what the servers hold for true: since when, and when nobody could say."""
 
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,3 +77,59 @@ def test_nothing_is_judged_while_nobody_said_what_the_servers_hold_for_true() ->
     assert lowest_healthy_controller(History(told)).outcome is Outcome.INVALID
     silent = Unwatched(20 * SECOND, since=8 * SECOND)
     assert lowest_healthy_controller(History([*told, silent])).outcome is Outcome.UNKNOWN
+
+
+# As agents of these versions wrote it, between other lines.
+BEFORE = """\
+    2026-11-21T12:09:33.195Z [INFO]  nomad.raft: entering follower state: follower="Node at 10.77.0.1" leader=
+    2026-11-21T12:09:34.966Z [WARN]  nomad.raft: heartbeat timeout reached, starting election: last-leader=
+"""
+CANDIDATE = """\
+    2026-11-21T12:09:34.966Z [INFO]  nomad.raft: entering candidate state: node="Node at 10.77.0.1" term=7
+"""
+WON_1_3_1 = """\
+    2026-11-21T12:09:34.967Z [INFO]  nomad.raft: election won: tally=1
+"""
+WON = """\
+    2026-11-21T12:09:34.967Z [INFO]  nomad.raft: election won: term=7 tally=1
+"""
+SEVENTH = ("2026-11-21T12:09:34.967Z", 7)
+
+
+@pytest.mark.parametrize("won", [WON_1_3_1, WON], ids=["1.3.1", "1.6.1"])
+@pytest.mark.parametrize("cut", [0, 1, 20])
+def test_an_election_is_seen_in_however_many_reads_its_lines_come(tmp_path: Path, won: str, cut: int) -> None:
+    log = tmp_path / "server1.log"
+    elections = watch.Elections(log)
+    assert list(elections.won()) == []  # there is no log yet
+    text = BEFORE + CANDIDATE + won
+    at = len(BEFORE + CANDIDATE) + cut
+    log.write_text(text[:at])
+    assert list(elections.won()) == []
+    log.write_text(text)
+    assert list(elections.won()) == [SEVENTH]
+    assert list(elections.won()) == []
+
+
+def test_an_election_without_a_term_is_of_the_one_its_server_stood_for_last(tmp_path: Path) -> None:
+    log = tmp_path / "server1.log"
+    log.write_text(CANDIDATE + CANDIDATE.replace("term=7", "term=8") + WON_1_3_1)
+    assert [term for _, term in watch.Elections(log).won()] == [8]
+
+
+def test_an_election_of_which_nobody_said_the_term_is_not_told(tmp_path: Path) -> None:
+    log = tmp_path / "server1.log"
+    log.write_text(WON_1_3_1)
+    assert list(watch.Elections(log).won()) == []
+
+
+def test_what_servers_say_they_won_is_told_with_their_time(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, "run")
+    (run.logs / "server1.log").write_text(BEFORE + CANDIDATE + WON_1_3_1)
+    seen, recorder = watching(run)
+    recorder.zero_wall = int(datetime.fromisoformat("2026-11-21T12:09:30Z").timestamp()) * SECOND
+    seen._stop.set()
+    seen._watch_elections()
+    (leader,) = run.read_history().of(Leader)
+    assert (leader.node, leader.term) == ("server1", 7)
+    assert leader.t / SECOND == pytest.approx(4.967)

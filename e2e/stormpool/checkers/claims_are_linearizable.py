@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from stormpool.history import NEVER, SECOND, History, Leader, Operation, Volume
-from stormpool.models.claims import REFUSED, SINGLE, Action, Answer, ClaimOp, Claims, Holders, Request
+from stormpool.models.claims import REFUSED, Action, Answer, ClaimOp, Claims, Holders, Request
 from stormpool.models.linearizability import Op, Result, check
 from stormpool.verdict import Outcome, Verdict, Witness, guarantee, seconds
 
@@ -61,8 +61,8 @@ def _by_volume(history: History) -> dict[str, list[Operation]]:
 
 
 def _judge(history: History, volume: str, done: list[Operation]) -> _Found:
-    access = {event.volume: event.access for event in history.of(Volume)}
-    model = Claims(single=access.get(volume, "single-node-writer") in SINGLE)
+    one_writer = {event.volume: event.one_writer for event in history.of(Volume)}
+    model = Claims(single=one_writer.get(volume, True))
     ops = _all_named([_op(event) for event in done])
     result = check(model, ops, BUDGET)
     if result.outcome is Outcome.UNKNOWN:

@@ -14,7 +14,9 @@ def claims_match_reality(history: History) -> Verdict:
 
     Judged each time that it should have. Live by the kernel's word: a process of the allocation runs. A claim
     whose allocation is over, an allocation that writes to a volume it has no claim on, and a placement that
-    is refused because a volume's claims are exhausted while nobody uses it, each break this.
+    is refused because a volume's claims are exhausted while nobody uses it, each break this. A file system is
+    a volume's whose last name is the volume's own: of volumes of which none was ever seen mounted, writers
+    are not judged.
     """
     volumes = {event.volume for event in history.of(Volume)}
     if not history.of(Books):
@@ -22,7 +24,11 @@ def claims_match_reality(history: History) -> Verdict:
     settled = [(books, seen) for books, seen in _settled(history) if seen]
     witnesses = [each for books, seen in settled for each in _wrong(books, seen, volumes)]
     nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
-    return claims_match_reality.found(len(volumes) * len(settled), witnesses, nothing=nothing)
+    named = volumes & _shown(history)
+    judged = len(settled) * (len(volumes) + len(named))
+    unjudged = f"{len(volumes - named)} volumes whose writers were not judged, as none was seen mounted"
+    apart = [unjudged] if judged and volumes - named else []
+    return claims_match_reality.found(judged, witnesses, nothing=nothing, apart=apart)
 
 
 def _settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
@@ -55,6 +61,18 @@ def _wrong(books: Books, seen: Iterable[Observed], volumes: Container[str]) -> I
             yield _witness(writes, books, node)
     for reason in books.exhausted:
         yield _witness(f"a placement waits: {reason}", books)
+
+
+def _shown(history: History) -> set[str]:
+    """The last names of all file systems that were ever seen mounted, on a node or in a task."""
+    return {
+        source.rpartition("/")[2]
+        for event in history.of(Observed)
+        for source in (
+            *(mount.source for mount in event.mounts),
+            *(source for process in event.processes for source in process.writes),
+        )
+    }
 
 
 def _fate(alloc: Alloc | None) -> str:

@@ -98,6 +98,7 @@ class _Order:
                     self._begin(event)
             elif type(event) is Reply:
                 step = opened.pop(event.id, None)
+                # What the agent was told, whatever the plugin had said: it must not rely on more.
                 if step is not None and event.code == "OK":
                     CONCLUSIONS[step.call.method](step, event)
             elif type(event) is Gone:

@@ -29,7 +29,7 @@ def one_writer_a_volume(history: History) -> Verdict:
     from the first look that showed it to the last. What happened between two looks is not held against
     anybody.
     """
-    single = {event.volume for event in history.of(Volume) if event.access == "single-node-writer"}
+    single = {event.volume for event in history.of(Volume) if event.one_writer}
     holds = [hold for hold in _holds(history) if hold.volume in single]
     by_volume: dict[str, list[_Hold]] = defaultdict(list)
     for hold in holds:

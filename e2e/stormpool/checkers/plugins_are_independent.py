@@ -33,7 +33,8 @@ def plugins_are_independent(history: History) -> Verdict:
             continue
         over = [rpc for rpc in slow if _holds_up(rpc, wanted, plugin)]
         at = min((t for t in attached[wanted.subject] if t > wanted.t), default=NEVER)
-        waited_for = [rpc for rpc in over if at > wanted.t + WITHIN and rpc.left <= at < rpc.left + WITHIN]
+        late = wanted.t + WITHIN < at != NEVER
+        waited_for = [rpc for rpc in over if late and rpc.left <= at < rpc.left + WITHIN]
         judged += bool(over and (waited_for or at <= wanted.t + WITHIN))
         witnesses += [_witness(wanted, at, rpc, plugin) for rpc in waited_for[:1]]
     nothing = "no task wanted a volume while another plugin was at a controller call for long"
@@ -44,7 +45,7 @@ def _attached(history: History) -> dict[str, list[int]]:
     """When each volume was attached."""
     found: dict[str, list[int]] = defaultdict(list)
     for rpc in history.rpcs({"ControllerPublishVolume"}):
-        if rpc.ok:
+        if rpc.done:
             found[rpc.call.volume].append(rpc.left)
     return found
 

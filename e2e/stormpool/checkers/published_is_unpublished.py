@@ -27,7 +27,8 @@ def published_is_unpublished(history: History) -> Verdict:
     """Once nobody uses a volume, all that was published of it is unpublished, unless its node is lost.
 
     Attached, staged and published, each on its node: what a plugin has done it was asked to undo, and has
-    said that it did, within the bound for settling. Judged each time that all should have settled; a volume
+    said that it did, within the bound for settling. What the plugin said counts, also where a fault kept that
+    from its caller. Judged each time that all should have settled; a volume
     that is still used then is not judged then. What is staged and published on a node that goes down is gone
     with it, and what is attached to it is not.
     """
@@ -61,10 +62,10 @@ class _Following:
     def take(self, rpc: Rpc, place: Place) -> None:
         """A call has come to an end."""
         if rpc.call.method == place[0]:
-            if rpc.ok:
+            if rpc.done:
                 self.judged += 1
                 self.standing[place] = rpc
-        elif rpc.ok:
+        elif rpc.done:
             self.standing.pop(place, None)
         else:
             self.failing[place] += 1

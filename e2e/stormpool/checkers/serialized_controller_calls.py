@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, zip_longest
 
-from stormpool.history import SECOND, Fault, History, Leader, Rpc
+from stormpool.history import NEVER, SECOND, Fault, History, Leader, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # What agents with the fix send through their serializer (nomad/csi_endpoint.go, `serializedControllerRPC`).
@@ -27,16 +27,19 @@ UNSERIALIZED = frozenset({"CreateVolume", "ControllerExpandVolume"})
 # nomad/csi_endpoint.go: the two minutes of such a call's context).
 TAKEN_ON = 120 * SECOND
 # Faults that end a server's process, and with it all that it had taken on, but for a call that is on its way.
-ENDING = frozenset({"KillAgent", "RestartAgent", "ChangeAgent", "CrashNode"})
+ENDING = frozenset({"KillAgent", "RestartAgent", "ChangeAgent", "CrashNode", "LoseRaft"})
 ON_ITS_WAY = SECOND
+
+Server = tuple[str, int, int]  # one life of a server: its node, how often it was ended, and followed itself
 
 
 @dataclass(frozen=True)
-class _Change:
-    """Another server, or the same one anew, won an election."""
+class _Term:
+    """A server led: a call made from `since` on, and before `until`, may be its."""
 
-    at: int
-    until: int  # a call made before may still be of the one that led before
+    server: Server
+    since: int
+    until: int
 
 
 @guarantee("serialized controller calls")
@@ -48,19 +51,20 @@ def serialized_controller_calls(history: History) -> Verdict:
     a serializer is in one server's memory: one was made before a change of leader and one after, or both
     after, while the one that led before may go on with what it had taken on. It may for two minutes; not when
     a fault had ended its process, nor when it is the one that leads again. And as each serializer lets one
-    call through, there are never more at once than one for each server that may be at it: what is beyond that
-    is a breach at any time. What leads first changes nothing. Calls that were told apart are not counted as
-    judged. Calls that agents do not serialize at all are told apart too.
+    call through, there are never more at once than one for each server that may have made any of them: what
+    is beyond that is a breach at any time, and one that led twice is one server. What leads first changes
+    nothing. Calls that were told apart are not counted as judged. Calls that agents do not serialize at all
+    are told apart too.
     """
     calls = [rpc for rpc in history.rpcs(SERIALIZED | UNSERIALIZED) if rpc.call.sent]
-    changes = _changes(history)
+    terms = _terms(history)
     witnesses: list[Witness] = []
     apart: Counter[str] = Counter()
     unjudged: set[str] = set()
-    for first, second, at_once in _overlapping(calls):
+    for first, second, inside in _overlapping(calls):
         if first.call.method in UNSERIALIZED or second.call.method in UNSERIALIZED:
             apart["overlaps with a call that agents do not serialize"] += 1
-        elif _across(changes, first, second, at_once):
+        elif _by_several(terms, [first, second]) and _by_several(terms, inside):
             apart["overlaps across a change of leader"] += 1
             unjudged |= {first.call.id, second.call.id}
         else:
@@ -74,8 +78,8 @@ def serialized_controller_calls(history: History) -> Verdict:
     return serialized_controller_calls.found(judged, witnesses, nothing=nothing, apart=told)
 
 
-def _overlapping(calls: Iterable[Rpc]) -> Iterator[tuple[Rpc, Rpc, int]]:
-    """Every pair of calls that were in one plugin at once, and how many serialized ones then were.
+def _overlapping(calls: Iterable[Rpc]) -> Iterator[tuple[Rpc, Rpc, list[Rpc]]]:
+    """Every pair of calls that were in one plugin at once, and all the serialized ones that then were.
 
     By when the plugin had them: one that was held on its way came later than it was made.
     """
@@ -86,37 +90,39 @@ def _overlapping(calls: Iterable[Rpc]) -> Iterator[tuple[Rpc, Rpc, int]]:
             still[:] = [other for other in still if other.left > rpc.entered]
         still.append(rpc)
         if len(still) > 1:
-            at_once = sum(1 for each in still if each.call.method in SERIALIZED)
+            serialized = [each for each in still if each.call.method in SERIALIZED]
             for other in still[:-1]:
-                yield other, rpc, at_once
+                yield other, rpc, serialized
 
 
-def _changes(history: History) -> list[_Change]:
-    """Every change of leader: the first that is told of led from the begin."""
-    found = []
-    for before, after in pairwise(history.of(Leader)):
-        if (before.node, before.term) != (after.node, after.term):
-            gone = before.node == after.node or _ended(history, before, after)
-            found.append(_Change(after.t, after.t + (ON_ITS_WAY if gone else TAKEN_ON)))
+def _terms(history: History) -> list[_Term]:
+    """Who led when: the first that is told of led from the begin."""
+    ended = [fault for fault in history.of(Fault) if fault.step == "injected" and fault.name in ENDING]
+    leaders = [next(told) for _, told in groupby(history.of(Leader), lambda each: (each.node, each.term))]
+    again: Counter[str] = Counter()
+    found: list[_Term] = []
+    for before, after in zip_longest(leaders, leaders[1:]):
+        ends = [fault.t for fault in ended if before.node in fault.subject.split(", ")]
+        server = before.node, sum(1 for t in ends if t < before.t), again[before.node]
+        until = NEVER
+        if after is not None:
+            again[before.node] += before.node == after.node
+            until = _goes_on_until(before, after, ends)
+        found.append(_Term(server, before.t if found else -NEVER, until))
     return found
 
 
-def _ended(history: History, before: Leader, after: Leader) -> bool:
-    """Whether a fault ended the process that led before, while it did."""
-    return any(
-        fault.step == "injected" and fault.name in ENDING and before.node in fault.subject.split(", ")
-        for fault in history.of(Fault)
-        if before.t < fault.t < after.t
-    )
+def _goes_on_until(before: Leader, after: Leader, ends: Iterable[int]) -> int:
+    """How long one that led may go on: `ends` are the times at which faults ended its process."""
+    gone = after.t if before.node == after.node else min((t for t in ends if t > before.t), default=NEVER)
+    return min(after.t + TAKEN_ON, max(after.t, gone) + ON_ITS_WAY)
 
 
-def _across(changes: list[_Change], first: Rpc, second: Rpc, at_once: int) -> bool:
-    """Whether two servers may have made two calls."""
-    earlier, later = sorted((first.call.t, second.call.t))
-    if any(earlier < change.at <= later for change in changes):
-        return True
-    serializers = 1 + sum(1 for change in changes if change.at <= later < change.at + TAKEN_ON)
-    return at_once <= serializers and any(change.at <= earlier < change.until for change in changes)
+def _by_several(terms: Iterable[_Term], calls: Collection[Rpc]) -> bool:
+    """Whether there are as many servers that may have made these calls as there are calls."""
+    made = [rpc.call.t for rpc in calls]
+    servers = {term.server for term in terms for t in made if term.since <= t < term.until}
+    return len(servers) >= len(made)
 
 
 def _witness(first: Rpc, second: Rpc) -> Witness:

@@ -1,7 +1,8 @@
 """The claims of one volume, as one who answers one request after another would keep them.
 
 Of a volume for a single writer at most one allocation holds the claim, and claiming again what one holds
-changes nothing (Nomad's `CSIVolume.claimWrite`). Volumes of other access modes may be held by many.
+changes nothing (Nomad's `CSIVolume.claimWrite`). Volumes of other access modes may be held by many. Every
+claim is one to write: no workload asks for one to read only, which one for a single writer may have as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import NamedTuple
 from stormpool.models.linearizability import Op
 
 REFUSED = "refused: "  # how the error of an attach begins that was told that others hold the volume
-SINGLE = frozenset({"single-node-writer"})  # access modes in which one allocation at most holds a claim
 
 Holders = frozenset[str]
 NOBODY: Holders = frozenset()

@@ -35,9 +35,10 @@ def _span(rpc: Rpc, end: int) -> Span:
 def _outcome(rpc: Rpc) -> str:
     """A status by its name, with what the plugin said; or who went away."""
     match rpc.end:
-        case Reply(code=code, message=message, by=by):
+        case Reply(code=code, message=message, by=by, said=own):
             said = f"{code}: {message}" if message else code
-            return said if by == "plugin" else f"{said} (said by a fault, in the plugin's place)"
+            place = f"place of the plugin's {own}" if own else "the plugin's place"
+            return said if by == "plugin" else f"{said} (said by a fault, in {place})"
         case Gone(by=by):
             return f"no answer: {by} was gone"
         case _:

@@ -199,7 +199,9 @@ class Calls:
             case wire.ANSWERED:
                 yield from self._tell(call, connection, NEVER_SENT)
                 call.answer = body
-                call.reply = self._reply(call, step.code, step.message, at, by=step.by)
+                call.reply = _in_place_of(
+                    call.reply, self._reply(call, step.code, step.message, at, by=step.by)
+                )
                 if step.held:
                     yield Held(record.connection, stream, self._call(call, connection), call.reply)
             case wire.TOLD if call.reply is not None:
@@ -256,3 +258,8 @@ class Calls:
         id = made.get("volume_id", "")
         if id and call.call is not None and call.call.volume:
             self._names[self._hello.plugin, id] = call.call.volume
+
+
+def _in_place_of(own: Reply | None, reply: Reply) -> Reply:
+    """An answer, which keeps what the plugin itself had said where a fault answers after it."""
+    return reply if own is None else msgspec.structs.replace(reply, said=own.code, said_at=own.t)
