@@ -99,7 +99,7 @@ class _Order:
             elif type(event) is Reply:
                 step = opened.pop(event.id, None)
                 # What the agent was told, whatever the plugin had said: it must not rely on more.
-                if step is not None and event.code == "OK":
+                if step is not None and event.code == "OK" and event.told:
                     CONCLUSIONS[step.call.method](step, event)
             elif type(event) is Gone:
                 opened.pop(event.id, None)

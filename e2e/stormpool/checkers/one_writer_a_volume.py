@@ -61,7 +61,7 @@ def _holds(history: History) -> list[_Hold]:
                 if key not in now:
                     del going[key]
                     holds.append(_Hold(key[0], key[1], node, start, end))
-            for key in now:
+            for key in sorted(now):
                 going.setdefault(key, (event.t, event.t))
         holds += [_Hold(key[0], key[1], node, start, end) for key, (start, end) in going.items()]
     return holds
