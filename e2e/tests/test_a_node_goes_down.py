@@ -24,7 +24,7 @@ def can() -> Iterator[Event]:
 def rpc(t: int, method: str, args: dict[str, str]) -> Iterator[Event]:
     target = "client1" if method.startswith("Controller") else ""
     yield Call(t, f"{t}", "zfs", "client1", method, "vol1", target=target, args=args, sent=t)
-    yield Reply(t + 1, f"{t}")
+    yield Reply(t + 1, f"{t}", told=t + 1)
 
 
 def used() -> Iterator[Event]:
