@@ -14,13 +14,10 @@ import msgspec
 
 from stormpool.workloads.attaching import attach, detach
 from stormpool.workloads.consumer import consumer
-from stormpool.workloads.workload import JITTER, STEP_TIMEOUT, Workload
+from stormpool.workloads.workload import AGAIN_AFTER, JITTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
-
-
-AGAIN_AFTER = 1.0  # seconds that a client waits before it tries again
 
 
 class AttachDetach(Workload, frozen=True):

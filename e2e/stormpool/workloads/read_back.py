@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +15,17 @@ from stormpool.errors import TimedOut
 from stormpool.history import Acknowledged, Contents
 from stormpool.workloads.attaching import detach
 from stormpool.workloads.consumer import READER, How, consumer, told_in, writes_in
-from stormpool.workloads.workload import STEP_TIMEOUT, Workload
+from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 
 class ReadBack(Workload, frozen=True):
-    """For every volume, one after another: have a task read it, and tell of the writes it found there."""
+    """For every volume, one after another: have a task read it, and tell of the writes it found there.
+
+    A task that could not is followed by another, for a time.
+    """
 
     volumes: tuple[str, ...]
     timeout: float  # seconds until a volume must have been read
@@ -27,22 +33,29 @@ class ReadBack(Workload, frozen=True):
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it; what cannot be read is not told of."""
         tell_of_writes(cluster)
-        for number, volume in enumerate(self.volumes, 1):
-            job = f"reader-{volume}-{number}"
-            alloc = ""
-            with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
-                alloc = self._read(cluster, volume, job)
-            detach(cluster, volume, job, alloc, self.timeout)
+        for volume in self.volumes:
+            ends = time.monotonic() + self.timeout
+            tries = (
+                self._once(cluster, volume, f"reader-{volume}-{number}") for number in itertools.count(1)
+            )
+            while not next(tries) and time.monotonic() < ends:
+                threading.Event().wait(AGAIN_AFTER)
 
-    def _read(self, cluster: Cluster, volume: str, job: str) -> str:
-        """Have one volume read; the allocation that did."""
-        cluster.submit(consumer(job, volume, cluster.task_driver, how=How(READER, "batch")))
-        path = f"job/{job}/allocations"
-        alloc = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
-        *lines, last = cluster.task_output(alloc).splitlines() or [""]
-        if last == "end":
-            cluster.recorder.write(Contents(cluster.recorder.now(), volume, alloc.node, writes_in(lines)))
-        return alloc.id
+    def _once(self, cluster: Cluster, volume: str, job: str) -> bool:
+        """Have one task read a volume, and stop it; whether it could."""
+        alloc, done = "", False
+        with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
+            cluster.submit(consumer(job, volume, cluster.task_driver, how=How(READER, "batch")))
+            path = f"job/{job}/allocations"
+            seen = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
+            alloc = seen.id
+            *lines, last = cluster.task_output(seen).splitlines() or [""]
+            done = last == "end"
+            if done:
+                told = Contents(cluster.recorder.now(), volume, seen.node, writes_in(lines))
+                cluster.recorder.write(told)
+        detach(cluster, volume, job, alloc, self.timeout)
+        return done
 
 
 def read_back(volumes: Sequence[str], *, timeout: float = STEP_TIMEOUT) -> ReadBack:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 STEP_TIMEOUT = 60.0  # seconds until a consumer runs, and again until its volume is free
+AGAIN_AFTER = 1.0  # seconds that a client waits before it tries again
 JITTER = 0.05  # seconds at most, by the seed, between two steps of one volume
 
 
