@@ -149,7 +149,11 @@ class Conductor:
 
     def _inject_each(self, numbers: Sequence[int], held: HeldCall) -> None:
         for number in numbers:
-            self._inject(number, held)
+            when = self._plan.planned[number].when
+            if isinstance(when, OnCall) and when.later:
+                self._later(when.later, self._inject, number, None)
+            else:
+                self._inject(number, held)
 
     def _inject(self, number: int, held: HeldCall | None) -> None:
         """Inject one fault; what it had begun to break when it failed is mended at once."""

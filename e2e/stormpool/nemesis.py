@@ -47,13 +47,14 @@ class Pattern(msgspec.Struct, frozen=True, omit_defaults=True):
 EVERY = -1  # as the number of a call: each that matches
 
 
-class OnCall(msgspec.Struct, frozen=True, tag="on_call"):
+class OnCall(msgspec.Struct, frozen=True, tag="on_call", omit_defaults=True):
     """The n-th call that matches, at a phase; or every one."""
 
     pattern: Pattern
     nth: int
     phase: Phase
     within: float | None = None  # seconds after the workload began; a later call sets nothing off
+    later: float = 0.0  # seconds from that point on: the call does not wait for them
 
     def __post_init__(self) -> None:
         """Refuse what never happens."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from stormpool import faults, nemesis, target
 from stormpool.agents.api import ApiError
@@ -120,6 +121,20 @@ def test_a_fault_that_fails_is_mended_at_once_and_its_call_goes_on(tmp_path: Pat
     assert DONE == ["inject a", "heal a"]
     stage.conductor.heal()
     assert stage.steps() == [(0, "planned"), (0, "failed")]
+
+
+def test_a_call_does_not_wait_for_what_happens_later(tmp_path: Path) -> None:
+    (planned,) = at_once(Noted("a")).planned
+    later = structs.replace(planned, when=structs.replace(planned.when, later=0.2))
+    stage = Stage(Plan((later,)), tmp_path)
+    stage.conductor.start()
+    held = Held()
+    stage.taps.on_held(held)
+    assert held.went_on.wait(5)
+    assert DONE == []
+    wait_until("it happened", lambda: [*DONE], lambda done: done == ["inject a"], timeout=5)
+    stage.conductor.heal()
+    assert DONE == ["inject a", "heal a"]
 
 
 class Lasting(Fault, frozen=True, tag="test_conductor.Lasting"):

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from stormpool import faults, nemesis, script, target, workloads
 from stormpool.again import shrink
-from stormpool.again.reproduction import by_events
+from stormpool.again.reproduction import by_events, told
 from stormpool.errors import MachineError, Misuse
-from stormpool.history import Call, Event, Fault, History, Reply
+from stormpool.history import SECOND, Call, Event, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.lab import Lab
 from stormpool.nemesis import AtTime, Plan, rpc
@@ -72,6 +73,18 @@ def test_a_fault_at_a_time_is_replayed_at_the_call_before_it() -> None:
     replayed = by_events(of(plan), History(events)).acts[0].plan.planned
     first = rpc(PUBLISH, volume="vol1")
     assert [each.when for each in replayed] == [first.during, first.answered, AtTime(0.01), AtTime(9.0)]
+
+
+def test_a_fault_long_after_a_call_is_replayed_as_long_after_it() -> None:
+    events: list[Event] = [
+        RunPhase(10, "workload"),
+        Call(20, "one", "zfs", "client1", PUBLISH, "vol1", sent=21),
+        Fault(3 * SECOND, 0, "KillAgent", "injected"),
+    ]
+    plan = nemesis.at(3.0, faults.KillAgent(target.leader()))
+    (replayed,) = by_events(of(plan), History(events)).acts[0].plan.planned
+    assert replayed.when == structs.replace(rpc(PUBLISH, volume="vol1").during, later=3.0)
+    assert told(replayed) == "KillAgent(leader) during call 1 of ControllerPublishVolume vol1, 3 s later"
 
 
 def test_faults_of_every_act_are_replayed_at_their_own_calls() -> None:

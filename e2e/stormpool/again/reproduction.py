@@ -11,7 +11,7 @@ from msgspec import structs
 
 from stormpool import given, outcome
 from stormpool.errors import MachineError
-from stormpool.history import NEVER, Call, Fault, History, Reply
+from stormpool.history import NEVER, SECOND, Call, Fault, History, Reply
 from stormpool.history import Phase as RunPhase
 from stormpool.nemesis import AtTime, OnCall, Pattern, Phase, Plan, Planned
 from stormpool.run import About
@@ -20,6 +20,8 @@ from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
 from stormpool.workers import story
 from stormpool.workers.worker import Done, Order
+
+AT_ONCE = 0.01  # seconds: a fault that came no later was at the call
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def broken(directory: RunDirectory) -> frozenset[str]:
 def by_events(script: Script, history: History) -> Script:
     """A script whose faults happen at the calls they happened at, where they were planned by the clock.
 
-    A fault planned at a time is put at the last point of a call that the run came to before it was injected.
-    One that was injected before any call stays at its time.
+    A fault planned at a time is put at the last point of a call that the run came to before it was injected,
+    and as long after that as it was. One that was injected before any call stays at its time.
     """
     injected = {event.id: event.t for event in history.of(Fault) if event.step == "injected"}
     acts, first = [], 0  # faults are numbered over all acts
@@ -129,7 +131,11 @@ def _points_reached(history: History, began: int, ended: int) -> list[tuple[int,
 
 
 def _last_before(t: int, reached: list[tuple[int, OnCall]]) -> OnCall | None:
-    return next((point for at, point in reversed(reached) if at <= t), None)
+    found = ((at, point) for at, point in reversed(reached) if at <= t)
+    for at, point in found:
+        later = (t - at) / SECOND
+        return structs.replace(point, later=round(later, 3)) if later > AT_ONCE else point
+    return None
 
 
 def told(planned: Planned) -> str:
@@ -139,4 +145,6 @@ def told(planned: Planned) -> str:
         return f"{planned.fault} {planned.when.seconds:g} s after the workload began{healed}"
     pattern, when = planned.when.pattern, planned.when
     about = " ".join(each for each in (pattern.volume, pattern.node, pattern.plugin) if each)
-    return f"{planned.fault} {when.phase} call {when.nth} of {pattern.method} {about}".rstrip() + healed
+    later = f", {when.later:g} s later" if when.later else ""
+    what = f"{planned.fault} {when.phase} call {when.nth} of {pattern.method} {about}".rstrip()
+    return what + later + healed
