@@ -22,10 +22,13 @@ JUDGED = (
 
 
 def redeployed(cluster: Cluster, *argv: str) -> None:
-    """One volume is held all the time, one is given back while the plugin is broken, one is wanted then."""
-    held, left, wanted = cluster.create_volumes(3)
+    """Some are held all the time, one is given back while the plugin is broken, one is wanted then.
+
+    Those that are held are given back one after another while the plugin comes back, node service first.
+    """
+    left, wanted, *held = cluster.create_volumes(10)
     history = cluster.run(
-        workloads.hold([held], seconds=16, timeout=60),
+        *(workloads.hold([each], seconds=14.5 + number / 2, timeout=60) for number, each in enumerate(held)),
         workloads.hold([left], seconds=5, timeout=60),
         workloads.attach_detach([wanted], per_volume=2, timeout=60, after=4.0),
         nemesis.at(3.0, faults.MisconfigurePlugin("zfs", argv), heal_after=9.0),
