@@ -92,7 +92,7 @@ def _expect_known(path: Path, items: list[pytest.Item]) -> None:
         version = callspec.params.get("nomad_version", "") if callspec else ""
         known = record.of(item.nodeid.partition("[")[0], version)
         if known is not None:
-            item.stash[KNOWN] = known
+            item.stash[KNOWN] = known, version
             sure = known.always_red(version)
             why = f"known: {known.what}"
             item.add_marker(pytest.mark.xfail(strict=sure, raises=GuaranteeBroken, reason=why))
@@ -161,7 +161,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
     except GuaranteeBroken as error:
         known = item.stash.get(KNOWN, None)
-        if known is not None and (news := known.news(error.guarantees)):
+        if known is not None and (news := known[0].news(error.guarantees, known[1])):
             raise AssertionError(f"{news}: {error}") from error
         raise
     except Unavailable as error:

@@ -31,9 +31,10 @@ class Entry(msgspec.Struct, frozen=True):
         seen, _, runs = self.red.get(version, "").partition(" of ")
         return seen == runs and int(runs or 0) >= ENOUGH
 
-    def news(self, broken: frozenset[str]) -> str:
+    def news(self, broken: frozenset[str], version: str) -> str:
         """What is not as it is known of a run that broke something; nothing when it is."""
-        held, unknown = {*self.guarantees} - broken, broken - {*self.guarantees, *self.also}
+        held = {*self.guarantees} - broken if self.always_red(version) else set()
+        unknown = broken - {*self.guarantees, *self.also}
         said = [f"known to break {', '.join(sorted(held))}, and did not"] if held else []
         said += [f"not known to break {', '.join(sorted(unknown))}"] if unknown else []
         return "; ".join(said)

@@ -38,11 +38,17 @@ def test_what_is_known_of_a_version() -> None:
 
 
 def test_what_is_news_of_a_run_that_broke_something() -> None:
-    entry = track_record.Entry("", "", ("progress", "lifecycle order"), {}, also=("one writer a volume",))
-    assert entry.news(frozenset({"progress", "lifecycle order"})) == ""
-    assert entry.news(frozenset({"progress", "lifecycle order", "one writer a volume"})) == ""
-    assert "known to break lifecycle order, and did not" in entry.news(frozenset({"progress"}))
-    assert "not known to break claims" in entry.news(frozenset({"progress", "lifecycle order", "claims"}))
+    known = {"1.6.0": "3 of 3", "1.6.1": "2 of 3"}
+    entry = track_record.Entry("", "", ("progress", "lifecycle order"), known, also=("one writer a volume",))
+
+    def news(*broken: str, version: str = "1.6.0") -> str:
+        return entry.news(frozenset(broken), version)
+
+    assert news("progress", "lifecycle order") == ""
+    assert news("progress", "lifecycle order", "one writer a volume") == ""
+    assert news("progress") == "known to break lifecycle order, and did not"
+    assert news("progress", version="1.6.1") == ""
+    assert news("progress", "lifecycle order", "claims") == "not known to break claims"
 
 
 def test_a_record_that_is_none(tmp_path: Path) -> None:

@@ -26,11 +26,11 @@ def redeployed(cluster: Cluster, *argv: str) -> None:
 
     Those that are held are given back one after another while the plugin comes back, node service first.
     """
-    left, wanted, *held = cluster.create_volumes(10)
+    left, wanted, *held = cluster.create_volumes(6)
     history = cluster.run(
-        *(workloads.hold([each], seconds=14.5 + number / 2, timeout=60) for number, each in enumerate(held)),
-        workloads.hold([left], seconds=5, timeout=60),
-        workloads.attach_detach([wanted], per_volume=2, timeout=60, after=4.0),
+        *(workloads.hold([each], seconds=15 + number * 0.7, timeout=30) for number, each in enumerate(held)),
+        workloads.hold([left], seconds=5, timeout=30),
+        workloads.attach_detach([wanted], per_volume=2, timeout=30, after=4.0),
         nemesis.at(3.0, faults.MisconfigurePlugin("zfs", argv), heal_after=9.0),
         settle=20,
     )
