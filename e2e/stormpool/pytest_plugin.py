@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROGRESS = "STORMPOOL_PROGRESS_FD"  # environment: where the command line hears of progress
 LARGEST_SEED = 2**31
 FAILED = pytest.StashKey[BaseException]()
-KNOWN: pytest.StashKey[Entry] = pytest.StashKey()  # what a scenario is known to break
+KNOWN: pytest.StashKey[tuple[Entry, str]] = pytest.StashKey()  # what is known of a scenario on its version
 INTERRUPTED: list[BaseException] = []
 
 
