@@ -72,7 +72,7 @@ def replay(path: Path, repeat: int, how: How) -> Replayed:
     if not how.as_json:
         click.echo(_described(one), err=True)
     board = Board(repeat, quiet=how.as_json)
-    counts, same = Counter[str](), list[str]()
+    others, same, failed = Counter[str](), list[str](), 0
 
     def progress(said: Told) -> None:
         board.told(said.worker, f"lab {said.worker}  {said.what}")
@@ -82,27 +82,21 @@ def replay(path: Path, repeat: int, how: How) -> Replayed:
     with board, Workers(how.parallel, [*one.worker_argv, str(out)], out, progress) as workers:
         for _, done in workers.run(orders):
             board.finished(None)
-            counts[_came_to(one, done)] += 1
-            _tell_failure(one.failure_of(done), board)
-            if isinstance(done, Done) and one.shows_in(done):
+            failure = one.failure_of(done)
+            if failure is not None:
+                failed += 1
+                _tell_failure(failure, board)
+            elif isinstance(done, Done) and one.shows_in(done):
                 same.append(done.run)
-    reproduced, failed = counts.pop("the same", 0), counts.pop("failed", 0)
-    return Replayed(str(path), sorted(one.broken), repeat, reproduced, failed, dict(counts), same)
+            elif isinstance(done, Done):
+                others[outcome.of_run(RunDirectory.existing(Path(done.run)))] += 1
+    return Replayed(str(path), sorted(one.broken), repeat, len(same), failed, dict(others), same)
 
 
-def _tell_failure(failure: MachineError | None, board: Board) -> None:
+def _tell_failure(failure: MachineError, board: Board) -> None:
     """Say why a run could not be made, as soon as that is known."""
-    if failure is not None:
-        with board.aside():
-            click.echo(f"stormpool: could not be run: {plain(str(failure), consent.LONGEST)}", err=True)
-
-
-def _came_to(one: Original, done: Done | MachineError) -> str:
-    if one.failure_of(done) is not None or isinstance(done, MachineError):
-        return "failed"
-    if one.shows_in(done):
-        return "the same"
-    return outcome.of_run(RunDirectory.existing(Path(done.run)))
+    with board.aside():
+        click.echo(f"stormpool: could not be run: {plain(str(failure), consent.LONGEST)}", err=True)
 
 
 def _described(one: Original) -> str:

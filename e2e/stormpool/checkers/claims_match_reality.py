@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-from stormpool.history import NEVER, Alloc, Books, History, Observed, Volume
+from stormpool.checkers.settled import settled
+from stormpool.history import Alloc, Books, History, Observed, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -21,22 +22,14 @@ def claims_match_reality(history: History) -> Verdict:
     volumes = {event.volume for event in history.of(Volume)}
     if not history.of(Books):
         return claims_match_reality.found(0, [], nothing="the servers were not asked once all had settled")
-    settled = [(books, seen) for books, seen in _settled(history) if seen]
-    witnesses = [each for books, seen in settled for each in _wrong(books, seen, volumes)]
+    looked_at = [(books, seen) for books, seen in settled(history) if seen]
+    witnesses = [each for books, seen in looked_at for each in _wrong(books, seen, volumes)]
     nothing = "no volume was made" if not volumes else "no node was observed once all had settled"
     named = volumes & _shown(history)
-    judged = len(settled) * (len(volumes) + len(named))
+    judged = len(looked_at) * (len(volumes) + len(named))
     unjudged = f"{len(volumes - named)} volumes whose writers were not judged, as none was seen mounted"
     apart = [unjudged] if judged and volumes - named else []
     return claims_match_reality.found(judged, witnesses, nothing=nothing, apart=apart)
-
-
-def _settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
-    """What the servers said each time that all should have settled, and what the nodes showed then."""
-    looks = [event for event in history.of(Observed) if event.settled]
-    books = history.of(Books)
-    for each, end in zip(books, [*(after.t for after in books[1:]), NEVER], strict=True):
-        yield each, [look for look in looks if each.t <= look.t < end]
 
 
 def _wrong(books: Books, seen: Iterable[Observed], volumes: Container[str]) -> Iterator[Witness]:

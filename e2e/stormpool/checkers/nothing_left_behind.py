@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
+from stormpool.checkers.settled import settled
 from stormpool.history import Books, History, Observed, Process, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
@@ -19,24 +19,15 @@ def nothing_left_behind(history: History) -> Verdict:
     when all should have settled last. Things that go on by design, as the agent, the plugins and the node's
     own pool, are not left behind.
     """
-    books = history.of(Books)
-    seen = [(event, _before(books, event)) for event in history.of(Observed) if event.settled]
+    seen = [(event, books) for books, looks in settled(history) for event in looks]
     volumes = {event.volume for event in history.of(Volume)}
     witnesses = [
         Witness(f"{what} on {event.node} at {seconds(event.t)}", event.t, event.t, [event.node])
-        for event, then in seen
-        if then is not None
-        for what in left_on(event, then, volumes)
+        for event, books in seen
+        for what in left_on(event, books, volumes)
     ]
-    judged = sum(1 for _, then in seen if then is not None)
     nothing = "no node was observed once all had settled"
-    return nothing_left_behind.found(judged, witnesses, nothing=nothing)
-
-
-def _before(books: Sequence[Books], event: Observed) -> Books | None:
-    """What the servers had said before a look."""
-    at = bisect_right(books, event.t, key=lambda each: each.t)
-    return books[at - 1] if at else None
+    return nothing_left_behind.found(len(seen), witnesses, nothing=nothing)
 
 
 def left_on(event: Observed, books: Books, volumes: Collection[str]) -> Iterator[str]:

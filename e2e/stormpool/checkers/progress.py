@@ -25,10 +25,9 @@ def progress(history: History) -> Verdict:
     are gone and all claims free within the bound for it. And never are more than 20 calls a second made about
     one volume on one node that all fail.
     """
-    begun = [each for act in _acts(history) for each in act.begun]
-    books = history.of(Books)
-    witnesses = [*_failed(history), *_left(history, books), *_spinning(history)]
-    judged = len(begun) + len(books)
+    acts, books = [*_acts(history)], history.of(Books)
+    witnesses = [*_failed(history, acts), *_left(history, books), *_spinning(history)]
+    judged = sum(len(act.begun) for act in acts) + len(books)
     return progress.found(judged, witnesses, nothing="nothing was begun after the last fault, or settled")
 
 
@@ -49,10 +48,10 @@ def _acts(history: History) -> Iterator[_Act]:
         yield _Act([each for each in asked if over <= each.t < end], bool(faults) and faults[0] < end)
 
 
-def _failed(history: History) -> Iterator[Witness]:
+def _failed(history: History, acts: Iterable[_Act]) -> Iterator[Witness]:
     """What did not come to what was wanted: at the first try where there was no fault, else at the last."""
     where = {each.alloc: each.node for each in history.of(Operation) if each.name in WANTED and each.node}
-    for act in _acts(history):
+    for act in acts:
         well = {(each.name, each.subject): each.t for each in act.begun if not each.error}
         for each in act.begun:
             again = act.after_faults and well.get((each.name, each.subject), -NEVER) > each.t

@@ -28,9 +28,9 @@ def published_is_unpublished(history: History) -> Verdict:
 
     Attached, staged and published, each on its node: what a plugin has done it was asked to undo, and has
     said that it did, within the bound for settling. What the plugin said counts, also where a fault kept that
-    from its caller. Judged each time that all should have settled; a volume
-    that is still used then is not judged then. What is staged and published on a node that goes down is gone
-    with it, and what is attached to it is not.
+    from its caller. Judged each time that all should have settled; a volume that is still used then is not
+    judged then. What is staged and published on a node that goes down is gone with it, and what is attached
+    to it is not.
     """
     if not history.of(Books):
         nothing = "the servers were not asked once all had settled"
