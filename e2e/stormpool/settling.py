@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from stormpool.agents.api import ApiError, Unreachable
-from stormpool.agents.books import allocations, claims_of, consumers, exhausted
+from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
@@ -31,7 +31,7 @@ def settle(cluster: Cluster, volumes: Iterable[str], within: float) -> Books:
     began = cluster.recorder.now()
     with contextlib.suppress(ApiError, Unreachable):
         for stub in cluster.api().get("jobs"):
-            if not stub["ID"].startswith("plugin-"):
+            if not of_plugin(stub["ID"]):
                 cluster.api().delete(f"job/{stub['ID']}")
     while True:
         settled = _free(cluster, volumes, within)

@@ -8,6 +8,13 @@ from typing import Any
 from stormpool.agents.api import Api
 from stormpool.history import Alloc
 
+PLUGIN = "plugin-"  # what the names of plugins' jobs begin with
+
+
+def of_plugin(job: str) -> bool:
+    """Whether a job runs a plugin, by its name; all others are consumers."""
+    return job.startswith(PLUGIN)
+
 
 def claims_of(volume: dict[str, Any] | None) -> list[str]:
     """The allocations that hold a claim of a volume, as the API shows it."""
@@ -24,7 +31,7 @@ def alloc_of(stub: dict[str, Any], volumes: Iterable[str] = ()) -> Alloc:
 def consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:
     """The live allocations that are no plugin's."""
     allocs = [alloc_of(stub) for stub in stubs]
-    return [alloc for alloc in allocs if alloc.live and not alloc.job.startswith("plugin-")]
+    return [alloc for alloc in allocs if alloc.live and not of_plugin(alloc.job)]
 
 
 def allocations(api: Api) -> list[Alloc]:
@@ -52,7 +59,7 @@ def volumes_of(stub: dict[str, Any], job: dict[str, Any]) -> list[str]:
 
 def _uses(stub: dict[str, Any]) -> bool:
     """Whether an allocation may use volumes now: it has started, and is no plugin's."""
-    return alloc_of(stub).started and not stub["JobID"].startswith("plugin-")
+    return alloc_of(stub).started and not of_plugin(stub["JobID"])
 
 
 def _version(stub: dict[str, Any]) -> tuple[str, int]:

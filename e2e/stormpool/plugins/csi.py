@@ -12,6 +12,7 @@ from collections import Counter
 from typing import Any
 
 from stormpool.agents.api import Api
+from stormpool.agents.books import PLUGIN
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import History
@@ -123,7 +124,7 @@ def is_healthy(plugin: CsiPlugin, lab: Lab, api: Api) -> bool:
 def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:
     """The job that runs one role of a plugin, in the shape of Nomad's JSON API."""
     everywhere = role != "controller"
-    name = f"plugin-{plugin.id}-{role}"
+    name = f"{PLUGIN}{plugin.id}-{role}"
     group = {
         "Name": role,
         "Count": 1 if everywhere else plugin.controllers,
@@ -216,7 +217,7 @@ def _tasks(plugin: CsiPlugin, agents: Agents) -> list[tuple[dict[str, Any], dict
     return [
         (stub, (stub.get("TaskStates") or {}).get(PLUGIN_TASK) or NOT_YET)
         for stub in agents.api().get("allocations")
-        if stub["JobID"].startswith(f"plugin-{plugin.id}-")
+        if stub["JobID"].startswith(f"{PLUGIN}{plugin.id}-")
     ]
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
-from stormpool.agents.books import alloc_of
+from stormpool.agents.books import alloc_of, of_plugin
 from stormpool.cluster import Cluster, Turn
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import Call, History, Observed, Reply
@@ -73,7 +73,7 @@ class Reuse:
         """Take all but the plugins' own off the servers' books."""
         cluster, api = self.cluster, self.cluster.api()
         for stub in api.get("jobs"):
-            if not stub["ID"].startswith("plugin-"):
+            if not of_plugin(stub["ID"]):
                 api.delete(f"job/{stub['ID']}", purge="true")
         for name, plugin in cluster.volumes.items():
             with contextlib.suppress(ApiError):  # one that is gone already; what cannot go is found below
@@ -90,7 +90,7 @@ class Reuse:
         left += [
             f"allocation {alloc.id[:8]} of {alloc.job}, {alloc.status}"
             for alloc in map(alloc_of, api.get("allocations"))
-            if not alloc.job.startswith("plugin-") or not alloc.live
+            if not of_plugin(alloc.job) or not alloc.live
         ]
         left += [
             f"node {node['Name']} is {node['Status']}, {node['SchedulingEligibility']}"
