@@ -37,7 +37,8 @@ def settle(cluster: Cluster, volumes: Iterable[str], within: float) -> Books:
         settled = _free(cluster, volumes, within)
         took = (cluster.recorder.now() - began) / 1e9 if settled else -1.0
         books = _books(cluster, volumes, took)
-        if not settled or not any(books.claims.values()):  # a client that is back claims anew what it had
+        # A client that is back claims anew what it had: that is waited for as well, for as long.
+        if not settled or not any(books.claims.values()) or not _left(within):
             cluster.recorder.write(books)
             return books
 
