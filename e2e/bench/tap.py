@@ -54,8 +54,9 @@ from pathlib import Path
 from stormpool import stubs
 from stormpool.store import Recorder
 from stormpool.tap.collector import Collector, HeldCall
+from stormpool.tap.messages import Protocol
 recorder = Recorder(Path(sys.argv[2]))
-collector = Collector(sys.argv[1], stubs.load("csi", "csi_pb2"), recorder)
+collector = Collector(sys.argv[1], Protocol(stubs.services("csi")), recorder)
 if sys.argv[3]:
     collector.hold([sys.argv[3]], HeldCall.go_on)
 print("up", flush=True)

@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from google.protobuf.descriptor import FileDescriptor
+from grpc_health.v1 import health_pb2
 
 from stormpool import pools, settling, stubs
 from stormpool.agents.api import Api, ApiError
@@ -31,9 +33,11 @@ from stormpool.plugins.bring_up import BringUp
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
+from stormpool.tap.messages import Protocol
 from stormpool.watch import Watch
 from stormpool.workloads import CONSUMER_TASK, Workload
 
+HEALTH = cast(FileDescriptor, health_pb2.DESCRIPTOR)  # of gRPC's own health service, which go-plugin asks
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
 SINGLE_WRITER = "single-node-writer"
@@ -285,7 +289,8 @@ class Cluster:
     def _start_plugins(self) -> None:
         self.recorder.phase("plugins")
         at = self._nodes.sockets.to(SOCKET)
-        self._collector = Collector(at, stubs.load("csi", "csi_pb2"), self.recorder)
+        files = stubs.services("csi", "nomad", "goplugin")
+        self._collector = Collector(at, Protocol([*files, HEALTH]), self.recorder)
         BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
 
     def so_far(self) -> tuple[History, int]:

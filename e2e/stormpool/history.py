@@ -53,6 +53,7 @@ class Call(Event, frozen=True, gc=False, tag="call"):
     alloc: str = ""  # of the plugin
     peer: int = 0  # the caller's pid on its node
     sent: int = 0
+    task: str = ""  # a driver's id of the task it is about: ALLOCATION/NAME/...
 
 
 class Reply(Event, frozen=True, gc=False, tag="reply"):
@@ -69,6 +70,13 @@ class Reply(Event, frozen=True, gc=False, tag="reply"):
     by: str = "plugin"  # or "tap": the answer of a fault
     said: str = ""  # the status the plugin had answered with, where the tap then answered otherwise
     said_at: int = 0  # when the tap read that one
+
+
+class Message(Event, frozen=True, gc=False, tag="message"):
+    """A plugin said something in an answer that goes on: what it finds, statistics, events."""
+
+    id: str  # of the RPC
+    said: Fields = {}
 
 
 class Gone(Event, frozen=True, gc=False, tag="gone"):
@@ -261,6 +269,7 @@ AnyEvent = (
     Phase
     | Call
     | Reply
+    | Message
     | Gone
     | Fault
     | Leader

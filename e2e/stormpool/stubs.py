@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from google.protobuf.descriptor import FileDescriptor
+
 from stormpool import shell
 from stormpool.errors import Misuse
 from stormpool.programs import cache_home
@@ -46,13 +48,19 @@ SOURCES = {
         "v1.6.1",
         (
             "plugins/base/proto/base.proto",
+            "plugins/device/proto/device.proto",
             "plugins/drivers/proto/driver.proto",
             "plugins/shared/hclspec/hcl_spec.proto",
             "plugins/shared/structs/proto/attribute.proto",
+            "plugins/shared/structs/proto/recoverable_error.proto",
+            "plugins/shared/structs/proto/stats.proto",
         ),
     ),
     "goplugin": Source(
-        "github.com/hashicorp/go-plugin", "v1.4.10", ("grpc_controller.proto",), root="internal/plugin"
+        "github.com/hashicorp/go-plugin",
+        "v1.4.10",
+        ("grpc_broker.proto", "grpc_controller.proto", "grpc_stdio.proto"),
+        root="internal/plugin",
     ),
 }
 
@@ -87,6 +95,16 @@ def load(name: str, module: str) -> ModuleType:
     if place not in sys.path:
         sys.path.append(place)
     return importlib.import_module(module)
+
+
+def services(*names: str) -> list[FileDescriptor]:
+    """The files of some protocols: what their services are called by, and answer."""
+    modules = [
+        load(name, proto.removesuffix(".proto").replace("/", ".") + "_pb2")
+        for name in names
+        for proto in SOURCES[name].protos
+    ]
+    return [module.DESCRIPTOR for module in modules]
 
 
 def _have_generator() -> bool:

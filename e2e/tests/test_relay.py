@@ -12,11 +12,12 @@ import grpc
 import pytest
 
 from stormpool.tap.frames import Side
-from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send
+from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send, Streamed
 from stormpool.wait import wait_until
 
 WATCHED = "/lab.Plugin/Watched"
 OTHER = "/lab.Plugin/Other"
+STREAM = "/lab.Plugin/Stream"
 PATIENCE = 10.0  # seconds until a test gives up
 
 
@@ -30,6 +31,14 @@ class Server(grpc.GenericRpcHandler):
         self.go_on.set()
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
+        def stream(request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+            for number in range(3):
+                yield request + b" %d" % number
+                self.go_on.wait(PATIENCE)
+
+        if details.method == STREAM:
+            return grpc.unary_stream_rpc_method_handler(stream)
+
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             context.add_callback(lambda: None if self.go_on.is_set() else self.cancelled.set())
             self.heard.append(request)
@@ -46,7 +55,7 @@ class Wire:
 
     def __init__(self, listen: Path, plugin: Path) -> None:
         self.told: Queue[Output] = Queue()
-        self.relay = Relay(lambda path: path == WATCHED)
+        self.relay = Relay(lambda path: path in (WATCHED, STREAM), lambda path: path == STREAM)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(listen))
         self.listener.listen()
@@ -89,6 +98,12 @@ class Wire:
         assert isinstance(told, Asked), told
         return told
 
+    def streamed(self) -> Streamed:
+        """The next message of a stream that is held."""
+        told = self.told.get(timeout=PATIENCE)
+        assert isinstance(told, Streamed), told
+        return told
+
     def answered(self) -> Answered:
         """The next answer that is held."""
         told = self.told.get(timeout=PATIENCE)
@@ -116,6 +131,11 @@ class Lines:
         """Make a call, without waiting for it."""
         calling: Any = self._channel.unary_unary(path).future
         return calling(body, timeout=timeout)
+
+    def stream(self, body: bytes) -> Any:
+        """Make a call that is answered with a stream."""
+        calling: Any = self._channel.unary_stream(STREAM)
+        return calling(body, timeout=PATIENCE)
 
     def close(self) -> None:
         """End them all."""
@@ -212,3 +232,31 @@ def test_a_caller_that_gives_up_is_told_of_and_the_plugin_hears_it(lines: Lines)
     assert lines.server.cancelled.wait(PATIENCE)
     lines.server.go_on.set()
     assert lines.call(OTHER, b"next").result() == b"next x1"
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["ends", "goes_on"])
+def test_a_stream_is_held_at_its_first_message(lines: Lines, goes_on: bool) -> None:
+    if not goes_on:
+        lines.server.go_on.clear()
+    call = lines.stream(b"hello")
+    stream = lines.wire.asked().stream
+    lines.wire.do(lines.wire.relay.forward, stream)
+    assert lines.wire.streamed() == Streamed(stream, b"hello 0", held=True)
+    lines.wire.do(lines.wire.relay.tell, stream)
+    assert next(call) == b"hello 0"
+    lines.server.go_on.set()
+    assert list(call) == [b"hello 1", b"hello 2"]
+    assert lines.wire.told.empty()
+
+
+def test_a_stream_is_refused_once_it_has_said_something(lines: Lines) -> None:
+    lines.server.go_on.clear()
+    call = lines.stream(b"hello")
+    stream = lines.wire.asked().stream
+    lines.wire.do(lines.wire.relay.forward, stream)
+    lines.wire.streamed()
+    lines.wire.do(lambda stream: lines.wire.relay.refuse(stream, 14, "gone"), stream)
+    with pytest.raises(grpc.RpcError) as failed:
+        next(call)
+    assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+    lines.server.go_on.set()

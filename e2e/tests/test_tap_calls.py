@@ -4,14 +4,13 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
 
 from stormpool.history import Call, Event, Gone, History, Reply
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Hello
+from stormpool.tap.messages import Protocol
 
-NO_MESSAGES = cast(Any, SimpleNamespace())  # nothing here has a body to read
+NO_MESSAGES = Protocol([])  # nothing here has a body to read
 
 
 @dataclass

@@ -23,6 +23,7 @@ PURE = sorted(
         PACKAGE / "providers" / "link" / "lane.py",
         PACKAGE / "providers" / "netns" / "firewall.py",
         PACKAGE / "providers" / "netns" / "netem.py",
+        PACKAGE / "goplugin" / "handshake.py",
         PACKAGE / "tap" / "frames.py",
         PACKAGE / "tap" / "relay.py",
         PACKAGE / "tap" / "wire.py",

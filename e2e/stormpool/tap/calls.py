@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from types import ModuleType
-from typing import Protocol
+from typing import Protocol as Shape
 
 import msgspec
 
+from stormpool import history
 from stormpool.history import Call, Event, Gone, Reply
 from stormpool.tap import frames, wire
 from stormpool.tap.frames import Broken, Closed, HalfClosed, Message, Opened, Reset, Side
-from stormpool.tap.messages import describe
+from stormpool.tap.messages import Protocol
 
 # gRPC's status codes, by number (grpc.io, "Status codes").
 CODES = [
@@ -69,13 +69,18 @@ class _Open(msgspec.Struct):
     """A call that is going on."""
 
     id: str
-    method: str
+    path: str
     read_at: int
     told: bool = False
     request: bytes = b""
     answer: bytes = b""
     call: Call | None = None  # as the plugin is asked, once that was read out of the request
     reply: Reply | None = None  # the plugin's, not yet told
+
+    @property
+    def method(self) -> str:
+        """Its method, without the service."""
+        return self.path.rpartition("/")[2]
 
 
 class _Step(msgspec.Struct):
@@ -95,7 +100,7 @@ class _Connection(msgspec.Struct):
     calls: dict[int, _Open] = {}
 
 
-class Origin(Protocol):
+class Origin(Shape):
     """When a history began."""
 
     zero: int  # nanoseconds on the monotonic clock
@@ -109,7 +114,7 @@ class Calls:
     """
 
     def __init__(
-        self, hello: Hello, protocol: ModuleType, origin: Origin, numbers: Iterator[int], names: Names
+        self, hello: Hello, protocol: Protocol, origin: Origin, numbers: Iterator[int], names: Names
     ) -> None:
         self._hello = hello
         self._protocol = protocol
@@ -159,6 +164,9 @@ class Calls:
             case Message(stream, side, body) if stream in calls:
                 if side is Side.CALLER:
                     calls[stream].request = body
+                elif self._streams(calls[stream]):
+                    yield from self._tell(calls[stream], connection, sent)
+                    yield self._message(calls[stream], at, body)
                 else:
                     calls[stream].answer = body
             case HalfClosed(stream) if stream in calls:
@@ -196,6 +204,12 @@ class Calls:
         match record.kind:
             case wire.SENT:
                 yield from self._tell(call, connection, sent)
+            case wire.STREAMED:
+                yield from self._tell(call, connection, NEVER_SENT)
+                yield self._message(call, at, body)
+                if step.held:
+                    said = Reply(at, call.id)
+                    yield Held(record.connection, stream, self._call(call, connection), said)
             case wire.ANSWERED:
                 yield from self._tell(call, connection, NEVER_SENT)
                 call.answer = body
@@ -213,7 +227,14 @@ class Calls:
                 del calls[stream]
 
     def _opened(self, path: str, record: wire.Record) -> _Open:
-        return _Open(f"{self._hello.name}/{next(self._numbers)}", path.rpartition("/")[2], record.read_at)
+        return _Open(f"{self._hello.name}/{next(self._numbers)}", path, record.read_at)
+
+    def _streams(self, call: _Open) -> bool:
+        method = self._protocol.get(call.path)
+        return method is not None and method.streams
+
+    def _message(self, call: _Open, at: int, body: bytes) -> history.Message:
+        return history.Message(at, call.id, self._protocol.answered(call.path, body))
 
     def _tell(self, call: _Open, connection: _Connection, sent: int) -> Iterator[Call]:
         """Tell of a call, once: when the plugin has it, or never will."""
@@ -224,7 +245,7 @@ class Calls:
     def _call(self, call: _Open, connection: _Connection) -> Call:
         """What is asked of the plugin; its request must be whole, or as whole as it will ever be."""
         if call.call is None:
-            said = describe(self._protocol, f"{call.method}Request", call.request)
+            said = self._protocol.asked(call.path, call.request)
             id = said.pop("volume_id", "") or said.pop("source_volume_id", "")
             volume = self._names.get((self._hello.plugin, id), id) or said.get("name", "")
             if id and volume != id:
@@ -241,13 +262,15 @@ class Calls:
                 alloc=self._hello.alloc,
                 peer=connection.peer,
                 sent=NEVER_SENT,
+                task=said.pop("task_id", "") or _task_in(said),
             )
         return call.call
 
     def _reply(
         self, call: _Open, code: int, message: str, t: int, *, told: int = NEVER_TOLD, by: str = "plugin"
     ) -> Reply:
-        result = describe(self._protocol, f"{call.method}Response", call.answer) if code == 0 else {}
+        streams = self._streams(call)  # what it said is told of already
+        result = self._protocol.answered(call.path, call.answer) if code == 0 and not streams else {}
         if call.method == "CreateVolume" and "volume" in result:
             self._name(call, json.loads(result["volume"]))
         name = CODES[code] if code < len(CODES) else str(code)
@@ -258,6 +281,11 @@ class Calls:
         id = made.get("volume_id", "")
         if id and call.call is not None and call.call.volume:
             self._names[self._hello.plugin, id] = call.call.volume
+
+
+def _task_in(said: dict[str, str]) -> str:
+    """The id of the task that a request describes (driver.proto, `StartTaskRequest`)."""
+    return str(json.loads(said["task"]).get("id", "")) if said.get("task", "").startswith("{") else ""
 
 
 def _in_place_of(own: Reply | None, reply: Reply) -> Reply:

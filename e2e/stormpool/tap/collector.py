@@ -10,13 +10,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
 
 import msgspec
 
 from stormpool.store import Recorder
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Held, Hello, Names
+from stormpool.tap.messages import Protocol
 from stormpool.wait import wait_until
 
 SOCKET = "tap.sock"
@@ -70,7 +70,7 @@ def _say(tap: socket.socket, lock: threading.Lock, order: dict[str, object]) -> 
 class Collector:
     """Listens for taps; one thread each."""
 
-    def __init__(self, path: str, protocol: ModuleType, recorder: Recorder) -> None:
+    def __init__(self, path: str, protocol: Protocol, recorder: Recorder) -> None:
         self._protocol = protocol
         self._recorder = recorder
         self._closing = threading.Event()
@@ -91,7 +91,7 @@ class Collector:
         self._on_held = on_held
         self._watched = sorted(methods)
         for tap in list(self._taps):
-            _say(tap, self._orders, {"watch": self._watched})
+            self._say_watched(tap)
 
     def hear_out(self) -> None:
         """Return when all that the taps have told by now is in the history. Raises `TimedOut`."""
@@ -111,6 +111,9 @@ class Collector:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
+    def _say_watched(self, tap: socket.socket) -> None:
+        _say(tap, self._orders, {"watch": self._watched, "streams": self._protocol.streams})
+
     def _unheard(self) -> int:
         readable = select.select(self._taps, [], [], 0)[0]
         return len({*readable, *self._busy})
@@ -121,7 +124,7 @@ class Collector:
                 tap, _ = self._listener.accept()
                 self._taps.append(tap)
                 if self._watched:
-                    _say(tap, self._orders, {"watch": self._watched})
+                    self._say_watched(tap)
                 threading.Thread(target=self._hear, args=(tap,), name="tap", daemon=True).start()
 
     def _hear(self, tap: socket.socket) -> None:

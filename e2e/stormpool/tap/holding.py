@@ -7,14 +7,14 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from stormpool.tap.frames import NotHttp2, Side
 from stormpool.tap.joined import Joined
-from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send
+from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send, Streamed
 from stormpool.tap.report import Report
-from stormpool.tap.wire import ANSWERED, ASKED, GIVEN_UP, SENT, TOLD
+from stormpool.tap.wire import ANSWERED, ASKED, GIVEN_UP, SENT, STREAMED, TOLD
 
 CHUNK = 1 << 16  # bytes read at once
 
@@ -28,11 +28,11 @@ class Holding(Joined):
         caller: socket.socket,
         plugin: socket.socket,
         report: Report,
-        watched: Callable[[str], bool],
+        relay: Relay,
     ) -> None:
         super().__init__(number, caller, plugin, report)
         self._ends = {Side.CALLER: caller, Side.PLUGIN: plugin}
-        self._relay = Relay(watched)
+        self._relay = relay
         self._lock = threading.RLock()
 
     def retire(self) -> None:
@@ -91,6 +91,8 @@ class Holding(Joined):
                     self._step(ANSWERED, stream, at, body, code=code, message=message, held=held, by="plugin")
                     if not held:
                         self._step(TOLD, stream, time.monotonic_ns())
+                case Streamed(stream, body, held):
+                    self._step(STREAMED, stream, at, body, held=held)
                 case GivenUp(stream, side):
                     self._step(GIVEN_UP, stream, at, by=side.name.lower())
 

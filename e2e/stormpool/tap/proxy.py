@@ -34,6 +34,7 @@ class Tap:
         self._report = report
         self._met = False  # the plugin has listened at least once
         self._watched: frozenset[str] = frozenset()  # methods whose calls are held
+        self._streams: frozenset[str] = frozenset()  # methods that answer with any number of messages
         self._connections: dict[int, Joined] = {}
         Path(listen).parent.mkdir(parents=True, exist_ok=True)
         Path(listen).unlink(missing_ok=True)
@@ -77,17 +78,20 @@ class Tap:
     def _join(self, number: int, caller: socket.socket, plugin: socket.socket) -> Joined:
         if not self._watched:
             return Splice(number, caller, plugin, self._report)
-        from stormpool.tap.holding import Holding  # noqa: PLC0415 - brings a parser that most taps never need
+        # They bring a parser that most taps never need.
+        from stormpool.tap.holding import Holding  # noqa: PLC0415
+        from stormpool.tap.relay import Relay  # noqa: PLC0415
 
-        return Holding(number, caller, plugin, self._report, self._is_watched)
-
-    def _is_watched(self, path: str) -> bool:
-        return path.rpartition("/")[2] in self._watched
+        relay = Relay(
+            lambda path: path.rpartition("/")[2] in self._watched,
+            lambda path: path.rpartition("/")[2] in self._streams,
+        )
+        return Holding(number, caller, plugin, self._report, relay)
 
     def _obey(self, order: dict[str, Any]) -> None:
         """Hold other methods from now on, or do with a held call as told."""
         if "watch" in order:
-            self._watched = frozenset(order["watch"])
+            self._watched, self._streams = frozenset(order["watch"]), frozenset(order["streams"])
             if self._watched:
                 for connection in self._connections.values():
                     connection.retire()

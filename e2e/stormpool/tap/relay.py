@@ -1,10 +1,11 @@
 """A gRPC connection that can be held back: a sans-I/O relay between a caller and a plugin.
 
 Bytes of either side go in; what is to be sent, and what happened, comes out. Calls of a watched method stop
-twice: when their request is whole, and when their answer is; whoever drives the relay then says what becomes
-of them. All else passes as it comes. To hold one call back and let others pass, the relay is an end of header
-compression on both sides: what it sends fills no table, so nothing held is ever missed (RFC 7541, section
-2.3.2). Streams towards the plugin are numbered as they are forwarded (RFC 9113, section 5.1.1).
+twice: when their request is whole, and when their answer is, or the first message of one that streams;
+whoever drives the relay then says what becomes of them. All else passes as it comes. To hold one call back
+and let others pass, the relay is an end of header compression on both sides: what it sends fills no table, so
+nothing held is ever missed (RFC 7541, section 2.3.2). Streams towards the plugin are numbered as they are
+forwarded (RFC 9113, section 5.1.1).
 """
 
 from __future__ import annotations
@@ -71,6 +72,15 @@ class Answered:
 
 
 @dataclass(frozen=True)
+class Streamed:
+    """A message of an answer that goes on is whole; the first is held when the call is watched."""
+
+    stream: int
+    body: bytes
+    held: bool
+
+
+@dataclass(frozen=True)
 class GivenUp:
     """One side reset a call."""
 
@@ -78,7 +88,7 @@ class GivenUp:
     side: Side
 
 
-Output = Send | Asked | Answered | GivenUp
+Output = Send | Asked | Answered | Streamed | GivenUp
 
 
 @dataclass
@@ -102,13 +112,16 @@ class _Call:
     bodies: dict[Side, bytearray] = field(default_factory=lambda: {side: bytearray() for side in Side})
     status: dict[str, str] = field(default_factory=dict)
     answered: bool = False  # the plugin's answer is whole
+    streams: bool = False  # its answer is any number of messages
+    stopped: bool = False  # the first of them was held
 
 
 class Relay:
     """One connection between a caller and a plugin."""
 
-    def __init__(self, watched: Callable[[str], bool]) -> None:
+    def __init__(self, watched: Callable[[str], bool], streams: Callable[[str], bool]) -> None:
         self._watched = watched
+        self._streams = streams
         self._from = {side: Direction(side) for side in Side}
         self._told = dict.fromkeys(Side, NO_TABLE)  # what the next header block for a side must begin with
         self._calls: dict[int, _Call] = {}
@@ -141,6 +154,8 @@ class Relay:
             yield from self._release(call, Side.PLUGIN)
             if call.answered:
                 self._forget(call)
+                if call.stopped:
+                    yield Answered(call.stream, *status_of(call.status), b"", held=False)
 
     def refuse(self, stream: int, code: int, message: str) -> Iterator[Output]:
         """Answer a call in the plugin's place; the plugin, if it has it, hears that it is given up."""
@@ -203,7 +218,7 @@ class Relay:
         call = self._calls.get(stream)
         if call is None and side is Side.CALLER and frame.kind == HEADERS and stream:
             path = dict(frame.fields).get(":path", "")
-            call = self._calls[stream] = _Call(stream, path)
+            call = self._calls[stream] = _Call(stream, path, streams=self._streams(path))
             if self._watched(path):
                 call.held = {each: [] for each in Side}
         return call
@@ -221,16 +236,33 @@ class Relay:
             yield from self._pass_on(side, call, frame)
         else:
             held.append(frame)
-        if not frame.flags & END_STREAM or frame.kind not in (HEADERS, DATA):
-            return
-        body, is_held = bytes(call.bodies[side][MESSAGE_HEADER:]), held is not None
+        if side is Side.PLUGIN and call.streams:
+            yield from self._said(call, is_held=held is not None)
+        if frame.flags & END_STREAM and frame.kind in (HEADERS, DATA):
+            yield from self._whole(side, call, is_held=held is not None)
+
+    def _whole(self, side: Side, call: _Call, *, is_held: bool) -> Iterator[Output]:
+        """A side has said all that it will."""
+        body = bytes(call.bodies[side][MESSAGE_HEADER:])
         if side is Side.CALLER:
             yield Asked(call.stream, call.path, body, is_held)
             return
         call.answered = True
         if not is_held:
             self._forget(call)
-        yield Answered(call.stream, *status_of(call.status), body, is_held)
+        if not (is_held and call.stopped):  # else that it ended is told once it is let go
+            yield Answered(call.stream, *status_of(call.status), body, is_held)
+
+    def _said(self, call: _Call, *, is_held: bool) -> Iterator[Output]:
+        """The messages of a stream that are whole by now."""
+        unread = call.bodies[Side.PLUGIN]
+        while len(unread) >= MESSAGE_HEADER:
+            end = MESSAGE_HEADER + int.from_bytes(unread[1:MESSAGE_HEADER], "big")
+            if len(unread) < end:
+                return
+            yield Streamed(call.stream, bytes(unread[MESSAGE_HEADER:end]), is_held and not call.stopped)
+            call.stopped = call.stopped or is_held
+            del unread[:end]
 
     def _reset_by(self, side: Side, call: _Call, frame: _Frame) -> Iterator[Output]:
         if side is Side.CALLER:

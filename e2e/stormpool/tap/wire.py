@@ -17,8 +17,8 @@ from dataclasses import dataclass
 RECORD = struct.Struct("!QIBqqI")  # number, connection, kind, time read, time written, length
 CALLER, PLUGIN, OPENED, ENDED = range(4)  # the kinds: bytes from either side; a connection's begin and end
 # And the steps of a call: its request is whole, the plugin has it; its answer is whole, the caller has it; it
-# ended without one. Their bodies are a line of JSON, then the message if there is one.
-ASKED, SENT, ANSWERED, TOLD, GIVEN_UP = range(4, 9)
+# ended without one; a message of a stream is there. Their bodies are a line of JSON, then the message if any.
+ASKED, SENT, ANSWERED, TOLD, GIVEN_UP, STREAMED = range(4, 10)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,148 @@
+"""What may be configured: a struct of Python's as the specification an agent parses HCL by, and back.
+
+An agent asks a plugin for the schema of its configuration and of its tasks', parses the `config` blocks of
+its users by it, and hands the values over as MessagePack (nomad, plugins/shared/hclspec/hcl_spec.proto).
+Here the schema is a `msgspec.Struct`: text, numbers and truth values are attributes, a struct is a block, a
+list of structs a block that may be there several times. What is not set comes as nil, and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+from stormpool.errors import Misuse
+from stormpool.goplugin.protos import hcl
+
+END = object()  # of a list or an object
+PRIMITIVE = {str: "string", int: "number", float: "number", bool: "bool"}
+
+Config = TypeVar("Config", bound=msgspec.Struct)
+TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|[\w.+-]+|[][{}=:]'
+)  # of an expression in HCL; commas and line ends part
+
+
+def spec_of(config: type[msgspec.Struct]) -> Any:
+    """The specification (`hclspec.Spec`) of a struct. Raises `TypeError` for a field HCL has no type for."""
+    fields = msgspec.structs.fields(config)
+    return hcl.Spec(object=hcl.Object(attributes={each.encode_name: _field(each) for each in fields}))
+
+
+def decode(data: bytes, config: type[Config]) -> Config:
+    """A configuration as an agent hands it over. Raises `msgspec.ValidationError` where it is another."""
+    given = msgspec.msgpack.decode(data) if data else {}
+    return msgspec.convert(_set(given or {}), config, strict=False)
+
+
+def encode(config: msgspec.Struct | dict[str, Any]) -> bytes:
+    """A configuration as an agent would hand it over."""
+    return msgspec.msgpack.encode(config)
+
+
+def _set(value: Any) -> Any:
+    """What is set: agents send nil for what is not."""
+    if isinstance(value, dict):
+        return {name: _set(each) for name, each in value.items() if each is not None}
+    return [_set(each) for each in value] if isinstance(value, list) else value
+
+
+def _field(field: msgspec.structs.FieldInfo) -> Any:
+    name, kind = field.encode_name, field.type
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return hcl.Spec(block_value=hcl.Block(name=name, required=field.required, nested=spec_of(kind)))
+    element = next(iter(get_args(kind)), None)
+    if get_origin(kind) is list and isinstance(element, type) and issubclass(element, msgspec.Struct):
+        return hcl.Spec(block_list=hcl.BlockList(name=name, nested=spec_of(element)))
+    return hcl.Spec(Attr=hcl.Attr(name=name, type=_type(kind), required=field.required))
+
+
+def _type(kind: Any) -> str:
+    """The name of a type in HCL."""
+    arguments = get_args(kind)
+    if get_origin(kind) is list:
+        return f"list({_type(arguments[0])})"
+    if get_origin(kind) is dict and arguments[0] is str:
+        return f"map({_type(arguments[1])})"
+    if kind not in PRIMITIVE:
+        raise TypeError(
+            f"{kind} has no counterpart in HCL: take text, a number, bool, or list or dict of these"
+        )
+    return PRIMITIVE[kind]
+
+
+def complete(spec: Any, given: Any) -> Any:
+    """What an agent makes of a configuration by a specification (`hclspec.Spec`): defaults, nil for the rest.
+
+    Raises `Misuse` for what is missing, and for what the specification does not have.
+    """
+    kind = spec.WhichOneof("block")
+    if kind == "object":
+        known = {name: _name(each, name) for name, each in spec.object.attributes.items()}
+        if unknown := {*(given or {})} - {*known.values()}:
+            raise Misuse(
+                f"the plugin knows no {', '.join(sorted(unknown))} in its configuration",
+                fix="leave it out, or take one of: " + ", ".join(sorted(known.values())),
+            )
+        return {
+            name: complete(each, (given or {}).get(known[name]))
+            for name, each in spec.object.attributes.items()
+        }
+    if kind == "default":
+        value = complete(spec.default.primary, given)
+        return complete(spec.default.default, given) if value is None else value
+    if kind == "literal":
+        return expression(spec.literal.value)
+    if kind is None:
+        return {}
+    return _block(kind, getattr(spec, kind), given)
+
+
+def _block(kind: str, block: Any, given: Any) -> Any:
+    """The value of an attribute or of a block."""
+    if given is None:
+        if getattr(block, "required", False) or getattr(block, "min_items", 0):
+            raise Misuse(f"the plugin's configuration lacks {block.name}", fix=f"give {block.name}")
+        return None if kind in ("Attr", "block_value", "block_attrs") else []
+    if kind == "block_value":
+        return complete(block.nested, given)
+    if kind in ("block_list", "block_set"):
+        return [complete(block.nested, each) for each in given]
+    if kind == "block_map":
+        return {label: complete(block.nested, each) for label, each in given.items()}
+    return given
+
+
+def _name(spec: Any, otherwise: str) -> str:
+    """What a part of an object is called in a configuration."""
+    kind = spec.WhichOneof("block")
+    if kind == "default":
+        return _name(spec.default.primary, otherwise)
+    return getattr(getattr(spec, kind), "name", "") or otherwise if kind else otherwise
+
+
+def expression(text: str) -> Any:
+    """The value of a literal of HCL: text, a number, a truth value, null, a list, an object."""
+    return _value(iter(TOKEN.findall(text)))
+
+
+def _value(tokens: Iterator[str]) -> Any:
+    token = next(tokens)
+    if token == "[":
+        return list(iter(lambda: _value(tokens), END))
+    if token == "{":
+        return dict(iter(lambda: _entry(tokens), END))
+    if token in ("]", "}"):
+        return END
+    return msgspec.json.decode(token)
+
+
+def _entry(tokens: Iterator[str]) -> Any:
+    name = next(tokens)
+    if name == "}":
+        return END
+    next(tokens)  # the sign between
+    return name.strip('"'), _value(tokens)
