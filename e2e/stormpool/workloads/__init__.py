@@ -7,6 +7,7 @@ from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
+from stormpool.workloads.tasks import Kind, Tasks, tasks
 from stormpool.workloads.workload import Workload
 
 __all__ = [
@@ -18,7 +19,9 @@ __all__ = [
     "HandOver",
     "Hold",
     "How",
+    "Kind",
     "ReadBack",
+    "Tasks",
     "Workload",
     "attach_detach",
     "consumer",
@@ -27,4 +30,5 @@ __all__ = [
     "hand_over",
     "hold",
     "read_back",
+    "tasks",
 ]
