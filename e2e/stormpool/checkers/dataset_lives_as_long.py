@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 
 from stormpool.checkers.census import counted
 from stormpool.checkers.settled import settled
@@ -46,7 +45,7 @@ def reservations(history: History) -> Reserved:
         if not rpc.done or rpc.end is None:
             continue
         said = json.loads(getattr(rpc.end, "result", {}).get("container_res", "{}"))
-        paths = {PurePosixPath(mount["host_path"]).name for mount in said.get("mounts", [])}
+        paths = {mount["host_path"].rpartition("/")[2] for mount in said.get("mounts", [])}
         for instance in json.loads(rpc.call.args.get("device_ids", "[]")):
             key = rpc.call.node, instance
             found[key] = found.get(key, frozenset()) | paths
