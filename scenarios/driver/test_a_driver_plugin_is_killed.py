@@ -22,6 +22,7 @@ def test_a_driver_plugin_is_killed(cluster: Cluster) -> None:
         guarantees.no_orphaned_executor,
         guarantees.one_plugin_process,
         guarantees.exit_status,
+        guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
     )
 
@@ -37,5 +38,6 @@ def test_a_driver_plugin_is_killed_while_it_stops_a_task(cluster: Cluster) -> No
         guarantees.no_orphaned_executor,
         guarantees.one_plugin_process,
         guarantees.exit_status,
+        guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
     )

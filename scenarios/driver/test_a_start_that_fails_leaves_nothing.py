@@ -16,6 +16,7 @@ STEPS = ("config", "dataset", "launch", "connect", "namespace", "output", "root"
 JUDGED = (
     guarantees.no_orphaned_executor,
     guarantees.one_plugin_process,
+    guarantees.dataset_lives_as_long,
     guarantees.nothing_left_behind,
 )
 

@@ -9,7 +9,7 @@ from stormpool.workloads import Kind
 LAB = Lab(servers=1, clients=1, plugins=[driver.zfs()])
 WRITES = Kind(config={"dataset": {"use": "work"}}, place="/work")
 CLIENT = target.node("client1")
-AGENT = nemesis.at(3.0, faults.KillAgent(CLIENT), heal_after=1.0)
+AGENT = nemesis.at(3.0, faults.KillAgent(CLIENT), heal_after=0.1)
 PLUGIN = nemesis.at(3.0, faults.KillPlugin(CLIENT, plugin=driver.NAME))
 EXECUTOR = nemesis.at(2.9, faults.KillExecutor(job="task1"))
 JUDGED = (
@@ -17,6 +17,7 @@ JUDGED = (
     guarantees.one_plugin_process,
     guarantees.exit_status,
     guarantees.every_job_runs,
+    guarantees.dataset_lives_as_long,
     guarantees.nothing_left_behind,
 )
 
