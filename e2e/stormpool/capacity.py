@@ -14,7 +14,8 @@ SPARE = 512  # MiB left to the host
 
 def needed(lab: Lab) -> int:
     """Memory a lab takes, in MiB; its disks are in memory too."""
-    instances = sum((each.controllers or 0) + lab.clients for each in lab.plugins)
+    instances = sum((each.controllers or 0) + lab.clients for each in lab.csi_plugins)
+    instances += lab.clients * len(lab.external_plugins)
     return lab.servers * SERVER + lab.clients * (CLIENT + lab.pool_mib) + instances * PLUGIN + VOLUMES
 
 

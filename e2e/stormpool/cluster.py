@@ -28,7 +28,7 @@ from stormpool.ledger import Written
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
-from stormpool.plugins import csi
+from stormpool.plugins import csi, driver, external
 from stormpool.plugins.bring_up import BringUp
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
@@ -56,8 +56,8 @@ class Cluster:
     """A lab that is up."""
 
     def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, recorder: Recorder, turn: Turn) -> None:
-        self.lab = lab
-        self.task_driver = "exec" if nodes.has_cgroups else "lab"  # what runs tasks that consume volumes
+        self.task_driver = "exec" if nodes.has_cgroups else driver.NAME  # what runs tasks with volumes
+        self.lab = lab if nodes.has_cgroups else driver.added_to(lab)
         self.nodes: Mapping[str, Node] = nodes.nodes
         self.recorder = recorder
         self.turn = turn
@@ -65,8 +65,8 @@ class Cluster:
         self.failed: BaseException | None = None  # what the scenario itself ended with
         self.volumes: dict[str, str] = {}  # made in this turn, each with its plugin
         self.logs = turn.directory.logs
-        self.agents = Agents(lab, nodes, agent, self.logs)
-        self.watch = Watch(lab, self.agents, self.logs, recorder)
+        self.agents = Agents(self.lab, nodes, agent, self.logs)
+        self.watch = Watch(self.lab, self.agents, self.logs, recorder)
         self.companions = Companions(nodes.python)
         self._nodes = nodes
         self._agent = agent
@@ -80,6 +80,8 @@ class Cluster:
 
     def start(self) -> None:
         """Start agents and pools, then plugins; return when all are healthy."""
+        if self.lab.plugins:
+            self._listen_to_taps()
         self.recorder.phase("agents")
         clients = self.clients()
         with ThreadPoolExecutor(max(1, len(clients)), thread_name_prefix="pool") as threads:
@@ -89,8 +91,10 @@ class Cluster:
             made.result()
         self.agents.wait_ready()
         self.watch.start()
-        if self.lab.plugins:
-            self._start_plugins()
+        external.wait_healthy(self.lab, self.api())
+        if self.lab.csi_plugins:
+            self.recorder.phase("plugins")
+            BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
 
     def api(self, node: str = "") -> Api:
         """The HTTP API of one node's agent; of whichever server answers when left out."""
@@ -132,7 +136,7 @@ class Cluster:
 
         `access`: how they may be shared, in Nomad's words.
         """
-        chosen = next(each for each in self.lab.plugins if plugin in ("", each.id))
+        chosen = next(each for each in self.lab.csi_plugins if plugin in ("", each.id))
         made = []
         for number in range(len(self.volumes) + 1, len(self.volumes) + count + 1):
             name = f"vol{number}"
@@ -286,12 +290,10 @@ class Cluster:
     def _start_pool(self, node: Node) -> None:
         pools.start(node, self.lab.pool_mib, self.logs / f"{node.spec.name}-zfs.log")
 
-    def _start_plugins(self) -> None:
-        self.recorder.phase("plugins")
+    def _listen_to_taps(self) -> None:
         at = self._nodes.sockets.to(SOCKET)
         files = stubs.services("csi", "nomad", "goplugin")
         self._collector = Collector(at, Protocol([*files, HEALTH]), self.recorder)
-        BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
 
     def so_far(self) -> tuple[History, int]:
         """What has happened by now, and when now is."""

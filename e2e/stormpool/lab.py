@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -30,7 +31,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     index: int  # from 1, within its role
 
 
-class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True):
+class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True, tag="csi"):
     """A CSI plugin as the lab runs it: an argv that serves CSI on the socket named by `CSI_ENDPOINT`.
 
     In `argv` and `env`, `{endpoint}` stands for the socket's URL, `{node}` for the node's name, `{role}`
@@ -55,12 +56,42 @@ class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+class PluginKind(StrEnum):
+    """What a plugin that agents start themselves is for."""
+
+    DEVICE = "device"
+    DRIVER = "driver"
+
+
+class ExternalPlugin(msgspec.Struct, frozen=True, kw_only=True, tag="external"):
+    """A device plugin or a task driver as the lab runs it: a program that every client's agent starts.
+
+    In `argv` and `env`, `{node}` stands for the node's name, `{cloud}` for a directory all nodes share.
+    """
+
+    id: str  # its own name: of its file in the agent's plugin_dir, and of the driver
+    kind: PluginKind
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    config: Mapping[str, Any] = {}  # its `config` block in the agent's configuration
+
+    def __post_init__(self) -> None:
+        """Refuse what no agent could run."""
+        if not self.argv:
+            raise Misuse(f"plugin {self.id!r} has no command", fix="give its argv")
+        if not self.id or "/" in self.id:
+            raise Misuse(f"{self.id!r} is no name of a plugin", fix="name it as it names itself")
+
+
+Plugin = CsiPlugin | ExternalPlugin
+
+
 class Lab(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of a lab and what runs on them."""
 
     servers: int = 1
     clients: int = 1
-    plugins: Sequence[CsiPlugin] = ()
+    plugins: Sequence[Plugin] = ()
     pool_mib: int = 128  # size of each client's own pool
     data_dir: str = "/nomad"  # the agent's, at this path on every node
 
@@ -73,7 +104,7 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
             raise Misuse("a lab without a server", fix="ask for 1, or 3 to see leaders change")
         if self.pool_mib < 64:
             raise Misuse(f"pools of {self.pool_mib} MiB", fix="ZFS takes no device below 64 MiB")
-        for plugin in self.plugins:
+        for plugin in self.csi_plugins:
             if (plugin.controllers or 0) > self.clients:
                 raise Misuse(
                     f"plugin {plugin.id!r} asks for {plugin.controllers} controllers "
@@ -87,6 +118,16 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
                 "and a unix socket's path ends at 107 (unix(7))",
                 fix=f"shorten data_dir by {len(longest) - 107} bytes",
             )
+
+    @property
+    def csi_plugins(self) -> tuple[CsiPlugin, ...]:
+        """The plugins that jobs run, for volumes."""
+        return tuple(each for each in self.plugins if isinstance(each, CsiPlugin))
+
+    @property
+    def external_plugins(self) -> tuple[ExternalPlugin, ...]:
+        """The plugins that agents start themselves, for devices and for tasks."""
+        return tuple(each for each in self.plugins if isinstance(each, ExternalPlugin))
 
     def names(self, role: Role) -> tuple[str, ...]:
         """The names of the nodes of a role."""

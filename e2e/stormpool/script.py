@@ -10,7 +10,7 @@ from msgspec import structs
 
 from stormpool.errors import Misuse
 from stormpool.faults.fault import Fault
-from stormpool.lab import Lab
+from stormpool.lab import CsiPlugin, Lab, Plugin
 from stormpool.nemesis import Plan, Planned
 from stormpool.report.plain import plain
 from stormpool.workloads import Workload
@@ -48,8 +48,15 @@ def at_home(script: Script, lab: Lab) -> Script:
                 f"the scenario's LAB has no plugin {plain(each.id)}, and the run has",
                 fix="replay it with the scenario as it was",
             )
-    plugins = [structs.replace(here[each.id], controllers=each.controllers) for each in script.lab.plugins]
+    plugins = [_as_large(here[each.id], each) for each in script.lab.plugins]
     return structs.replace(script, lab=structs.replace(script.lab, plugins=plugins))
+
+
+def _as_large(here: Plugin, there: Plugin) -> Plugin:
+    """A plugin as it is described here, with as many controllers as it had there."""
+    if isinstance(here, CsiPlugin) and isinstance(there, CsiPlugin):
+        return structs.replace(here, controllers=there.controllers)
+    return here
 
 
 def encode(script: Script) -> bytes:

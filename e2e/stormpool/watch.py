@@ -83,7 +83,7 @@ class Watch:
         """Begin."""
         self._elections.start()
         follow: list[tuple[str, object, Callable[[Any], None]]] = [("nodes", [], self._members())]
-        for plugin in self._lab.plugins:
+        for plugin in self._lab.csi_plugins:
             follow.append((f"plugin/csi/{plugin.id}", None, self._plugin(plugin.id)))
         for what in follow:
             threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()

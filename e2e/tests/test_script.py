@@ -55,7 +55,7 @@ def test_plugins_of_another_machine_are_run_as_they_are_described_here() -> None
     here = Lab(servers=1, clients=1, plugins=[csi.zfs()])
     fit = script.at_home(there, here)
     assert fit.lab.plugins[0].argv == here.plugins[0].argv
-    assert (fit.lab.plugins[0].controllers, fit.lab.clients) == (3, 3)
+    assert (fit.lab.csi_plugins[0].controllers, fit.lab.clients) == (3, 3)
 
 
 def test_a_fault_at_a_time_is_replayed_at_the_call_before_it() -> None:

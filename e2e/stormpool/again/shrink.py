@@ -14,6 +14,7 @@ from msgspec import structs
 
 from stormpool.again.reproduction import Original
 from stormpool.errors import MachineError, Misuse
+from stormpool.lab import CsiPlugin
 from stormpool.nemesis import Plan
 from stormpool.script import Act, Script, encode
 from stormpool.workers.pool import Patience, Workers
@@ -152,7 +153,9 @@ def _fewer_nodes(script: Script) -> Iterator[Smaller]:
         )
     for clients in sorted({1, lab.clients // 2, lab.clients - 1} - {0, lab.clients}):
         plugins = [
-            structs.replace(each, controllers=min(each.controllers, clients)) if each.controllers else each
+            structs.replace(each, controllers=min(each.controllers, clients))
+            if isinstance(each, CsiPlugin) and each.controllers
+            else each
             for each in lab.plugins
         ]
         smaller = structs.replace(lab, clients=clients, plugins=plugins)

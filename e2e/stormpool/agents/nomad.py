@@ -15,7 +15,7 @@ from stormpool.agents.build import Agent
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.node import Node, Nodes, Process
-from stormpool.programs import FIXTURES, cache_home
+from stormpool.plugins import external
 from stormpool.wait import wait_until
 
 HTTP_PORT, RPC_PORT = 4646, 4647
@@ -27,11 +27,6 @@ READY_TIMEOUT = 60.0  # seconds until a cluster has a leader and all its clients
 
 # What a task with its own root directory finds there: enough for a static shell, nothing of the host.
 CHROOT = {"/bin/busybox": "/bin/busybox", "/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group"}
-
-# Where there are no cgroups for the exec driver, consumers run under a driver of the lab's own.
-LAB_DRIVER = """#!/bin/sh
-PYTHONPATH={fixtures} XDG_CACHE_HOME={cache} exec {python} -m lab_driver
-"""
 
 # Fingerprints that only wait for what a lab never has.
 DENYLIST = "env_aws,env_azure,env_gce,env_digitalocean,consul,vault,cni,bridge"
@@ -50,7 +45,7 @@ def config(lab: Lab, node: Node, servers: list[str]) -> dict[str, Any]:
         "leave_on_terminate": False,
         "consul": dict.fromkeys(("auto_advertise", "client_auto_join", "server_auto_join"), False),
     }
-    role = _server(lab, servers) if node.spec.role is Role.SERVER else _client(servers)
+    role = _server(lab, servers) if node.spec.role is Role.SERVER else _client(lab, servers)
     return {**shared, **role}
 
 
@@ -72,7 +67,7 @@ def _server(lab: Lab, servers: list[str]) -> dict[str, Any]:
     }
 
 
-def _client(servers: list[str]) -> dict[str, Any]:
+def _client(lab: Lab, servers: list[str]) -> dict[str, Any]:
     return {
         "client": {
             "enabled": True,
@@ -82,7 +77,7 @@ def _client(servers: list[str]) -> dict[str, Any]:
             "chroot_env": CHROOT,
             "options": {"fingerprint.denylist": DENYLIST},
         },
-        "plugin": {"raw_exec": {"config": {"enabled": True}}},
+        "plugin": {"raw_exec": {"config": {"enabled": True}}, **external.blocks(lab.external_plugins)},
     }
 
 
@@ -132,13 +127,9 @@ class Agents:
 
     def _start(self, node: Node, servers: list[str]) -> None:
         node.write(CONFIG, json.dumps(config(self.lab, node, servers), indent=2))
-        if node.spec.role is Role.CLIENT and not self._nodes.has_cgroups:
-            driver = f"{self.lab.data_dir}/plugins/lab_driver"
-            node.write(
-                driver,
-                LAB_DRIVER.format(python=self._nodes.python, fixtures=FIXTURES, cache=cache_home().parent),
-            )
-            node.run(["chmod", "+x", driver])
+        if node.spec.role is Role.CLIENT:
+            for plugin in self.lab.external_plugins:
+                external.install(plugin, self.lab, node, self._nodes)
         program = self._others.get(node.spec.name, self._agent)
         argv = [str(program.path), "agent", f"-config={CONFIG}"]
         log = self._logs / f"{node.spec.name}.log"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -51,13 +52,19 @@ def _set(value: Any) -> Any:
 
 
 def _field(field: msgspec.structs.FieldInfo) -> Any:
-    name, kind = field.encode_name, field.type
+    name, kind = field.encode_name, _without_none(field.type)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return hcl.Spec(block_value=hcl.Block(name=name, required=field.required, nested=spec_of(kind)))
     element = next(iter(get_args(kind)), None)
     if get_origin(kind) is list and isinstance(element, type) and issubclass(element, msgspec.Struct):
         return hcl.Spec(block_list=hcl.BlockList(name=name, nested=spec_of(element)))
     return hcl.Spec(Attr=hcl.Attr(name=name, type=_type(kind), required=field.required))
+
+
+def _without_none(kind: Any) -> Any:
+    """What a field is where it is set: of `Block | None` the block."""
+    given = [each for each in get_args(kind) if each is not type(None)]
+    return given[0] if get_origin(kind) in (UnionType, Union) and len(given) == 1 else kind
 
 
 def _type(kind: Any) -> str:

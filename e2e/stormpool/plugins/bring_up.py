@@ -30,12 +30,12 @@ class BringUp:
 
     def start(self, nodes: Nodes) -> None:
         """Deploy every plugin, and return when all are healthy. Raises `MachineError` when one never is."""
-        for plugin in self._lab.plugins:
+        for plugin in self._lab.csi_plugins:
             csi.deploy(plugin, self._lab, nodes, self._agents)
         with contextlib.suppress(TimedOut):  # what is slow or fails is waited for, and told of, as any plugin
             wait_until("clients have found their plugins", self._found_or_failed, timeout=PLUGINS_TIMEOUT)
             self._hurry()
-        for plugin in self._lab.plugins:
+        for plugin in self._lab.csi_plugins:
             csi.wait_healthy(plugin, self._lab, self._agents)
         self._agents.wait_ready()
 
@@ -53,7 +53,7 @@ class BringUp:
         return csi.all_described(self._lab, history, since, now)
 
     def _found_or_failed(self) -> bool:
-        return self._found(0) or any(csi.fails(each, self._agents) for each in self._lab.plugins)
+        return self._found(0) or any(csi.fails(each, self._agents) for each in self._lab.csi_plugins)
 
     def _told(self) -> bool:
         """Whether the servers hold every plugin for healthy, which they do at once where they were told."""
@@ -61,7 +61,7 @@ class BringUp:
         try:
             return wait_until(
                 "plugins are healthy",
-                lambda: all(csi.is_healthy(each, self._lab, api) for each in self._lab.plugins),
+                lambda: all(csi.is_healthy(each, self._lab, api) for each in self._lab.csi_plugins),
                 timeout=TOLD_WITHIN,
             )
         except TimedOut:

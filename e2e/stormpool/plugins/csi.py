@@ -103,7 +103,7 @@ def all_described(lab: Lab, history: History, since: int, now: int) -> bool:
         counts[plugin.id, "ControllerGetCapabilities"] >= (plugin.controllers or lab.clients)
         and counts[plugin.id, "NodeGetCapabilities"] >= lab.clients
         and counts[plugin.id, "NodeGetInfo"] >= lab.clients
-        for plugin in lab.plugins
+        for plugin in lab.csi_plugins
     )
 
 

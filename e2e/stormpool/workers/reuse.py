@@ -16,7 +16,7 @@ from stormpool.agents.books import alloc_of, of_plugin
 from stormpool.cluster import Cluster, Turn
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import Call, History, Observed, Reply
-from stormpool.plugins import csi
+from stormpool.plugins import csi, external
 from stormpool.wait import wait_until
 
 CLEAN_WITHIN = 10.0  # seconds until a lab that was used must be clean; the agents' part of it takes under 1
@@ -98,7 +98,9 @@ class Reuse:
             if node["Status"] != "ready" or node["SchedulingEligibility"] != "eligible"
         ]
         lab = self.cluster.lab
-        return left + [f"plugin {each.id}" for each in lab.plugins if not csi.is_healthy(each, lab, api)]
+        left += [f"plugin {each.id}" for each in lab.csi_plugins if not csi.is_healthy(each, lab, api)]
+        sick = (each for each in lab.external_plugins if not external.is_healthy(each, lab, api))
+        return left + [f"plugin {each.id}" for each in sick]
 
     def _audit(self, name: str) -> None:
         """Wait until a node shows what it did when the lab was new."""
