@@ -7,6 +7,7 @@ from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
+from stormpool.workloads.use_dataset import UseDataset, use_dataset
 from stormpool.workloads.workload import Workload
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Hold",
     "How",
     "ReadBack",
+    "UseDataset",
     "Workload",
     "attach_detach",
     "consumer",
@@ -27,4 +29,5 @@ __all__ = [
     "hand_over",
     "hold",
     "read_back",
+    "use_dataset",
 ]

@@ -82,7 +82,7 @@ def test_it_is_where_a_job_says(bench: DeviceBench) -> None:
     driver = bench.driver()
     one = task(driver, path="state/db", tasks=["writer"])
     driver.start(one)
-    assert mounted(bench) == [f"{SHARED}/state/db", f"{ALLOC_DIR}/writer/state/db"]
+    assert mounted(bench) == [f"{SHARED}/state/db", f"{ALLOC_DIR}/writer/local/state/db"]
     driver.stop(one.id)
     assert mounted(bench) == []
 
