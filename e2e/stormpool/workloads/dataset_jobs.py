@@ -37,7 +37,13 @@ zfs list tank/allocs >/dev/null 2>&1 || zfs create -o mountpoint=none tank/alloc
 flock /run/lock/zfs-mounting zfs create -o mountpoint="$(realpath -m "$place")" "tank/allocs/$NOMAD_ALLOC_ID"
 chmod 777 "$place"
 """
-DESTROY = 'exec zfs destroy -r "tank/allocs/$NOMAD_ALLOC_ID"'
+# zfs-fuse's daemon lets go of a file system a while after it was unmounted: until then it is busy (0.7.0).
+DESTROY = """
+for n in $(seq 50); do
+  zfs destroy -r "tank/allocs/$NOMAD_ALLOC_ID" && exit 0
+  sleep 0.1
+done
+exit 1"""
 
 
 def by_device(job: str, driver: str, node: str = "") -> dict[str, Any]:
