@@ -6,11 +6,14 @@ from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
 from stormpool.checkers.every_job_runs import every_job_runs
+from stormpool.checkers.exit_status import exit_status
 from stormpool.checkers.healthy_controllers import healthy_controllers
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
+from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
 from stormpool.checkers.one_leader_a_term import one_leader_a_term
+from stormpool.checkers.one_plugin_process import one_plugin_process
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
 from stormpool.checkers.plugins_are_independent import plugins_are_independent
 from stormpool.checkers.progress import progress
@@ -35,7 +38,10 @@ ALL: tuple[Guarantee, ...] = (
     every_job_runs,
     nothing_left_behind,
     one_leader_a_term,
+    no_orphaned_executor,
+    one_plugin_process,
     recovered_task_is_the_same,
+    exit_status,
 )
 
 
@@ -53,12 +59,15 @@ __all__ = [
     "claims_are_linearizable",
     "claims_match_reality",
     "every_job_runs",
+    "exit_status",
     "healthy_controllers",
     "lifecycle_order",
     "lowest_healthy_controller",
     "no_acknowledged_write_is_lost",
+    "no_orphaned_executor",
     "nothing_left_behind",
     "one_leader_a_term",
+    "one_plugin_process",
     "one_writer_a_volume",
     "plugins_are_independent",
     "progress",

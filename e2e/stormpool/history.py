@@ -187,6 +187,11 @@ class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     task: str = ""
     writes: list[str] = []  # sources of the ZFS file systems it alone has mounted writable
 
+    @property
+    def is_executor(self) -> bool:
+        """Whether it looks after a task: a copy of its driver's program with this word for a command."""
+        return bool(self.alloc) and not self.task and "executor" in self.argv.split()[1:5]
+
 
 class Mount(msgspec.Struct, frozen=True, gc=False):
     """One ZFS file system mounted on a node, or whatever a plugin has mounted there for an agent."""
@@ -210,6 +215,36 @@ class Observed(Event, frozen=True, gc=False, tag="observed"):
     mounts: list[Mount] = []
     pools: list[str] = []
     datasets: list[str] = []
+    whole: bool = False  # all that runs and is mounted is told, and not tasks alone
+
+
+class TaskView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One task, by the servers' word."""
+
+    alloc: str
+    name: str
+    node: str
+    state: str  # pending, running, dead
+    driver: str = ""
+
+
+class Census(Event, frozen=True, gc=False, tag="census"):
+    """What the servers said of every task just before the nodes were looked at, while tasks were to go on.
+
+    What each node showed then is told after it, until the next of these.
+    """
+
+    tasks: list[TaskView]
+
+
+class Ended(Event, frozen=True, gc=False, tag="ended"):
+    """How the lives of a task ended: by the agent's word, and by what the task itself had said last."""
+
+    alloc: str
+    task: str
+    node: str
+    told: list[tuple[int, int]]  # exit code and signal, a life each, in their order
+    said: list[int]  # the code a life said it would end with; -1 for one that never came to say it
 
 
 class Down(Event, frozen=True, gc=False, tag="down"):
@@ -281,6 +316,8 @@ AnyEvent = (
     | Acknowledged
     | Contents
     | Observed
+    | Census
+    | Ended
     | Down
     | Books
 )

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from stormpool.history import Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
@@ -24,9 +26,10 @@ class Observing:
         self._watching: dict[str, Stream] = {}  # by node, while a workload runs
 
     def look(self, node: Node) -> Observed:
-        """What a node's kernel and pools show now."""
+        """What a node's kernel and pools show now, all of it."""
         seen = json.loads(node.run(self._command).stdout)
-        return _observed(seen, node.spec.name, self._recorder.zero, settled=True)
+        looked = _observed(seen, node.spec.name, self._recorder.zero)
+        return structs.replace(looked, whole=True)
 
     def watch(self, nodes: Iterable[Node]) -> None:
         """Write every change of the tasks that hold a volume into the history, until `stop`."""
@@ -54,17 +57,16 @@ class Observing:
         name, recorder = node.spec.name, self._recorder
 
         def tell(line: str) -> None:
-            recorder.write(_observed(json.loads(line), name, recorder.zero, settled=False))
+            recorder.write(_observed(json.loads(line), name, recorder.zero))
 
         return node.stream([*self._command, "--watch", str(WATCH_EVERY)], tell)
 
 
-def _observed(seen: dict[str, Any], node: str, zero: int, *, settled: bool) -> Observed:
+def _observed(seen: dict[str, Any], node: str, zero: int) -> Observed:
     return Observed(
         t=seen["at"] - zero,
         node=node,
         since=max(0, seen.get("since", 0) - zero),
-        settled=settled,
         processes=[Process(**process) for process in seen["processes"]],
         mounts=[Mount(**mount) for mount in seen.get("mounts", [])],
         pools=seen.get("pools", []),

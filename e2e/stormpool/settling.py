@@ -8,6 +8,8 @@ import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
 from stormpool.checkers.nothing_left_behind import left_on
@@ -82,7 +84,7 @@ def observe(cluster: Cluster, node: Node, books: Books, volumes: Collection[str]
     what = f"nothing is left on {node.spec.name}"
     with contextlib.suppress(TimedOut):
         wait_until(what, look, lambda left: not left, timeout=_left(within), every=LOOK_EVERY)
-    cluster.recorder.write(looks[-1])
+    cluster.recorder.write(structs.replace(looks[-1], settled=True))
 
 
 def _left(within: float) -> float:

@@ -16,7 +16,7 @@ class KillExecutor(TaskFault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Kill it."""
-        name, pids = task.executors(scene, self.volume, self.target)
+        name, pids = task.executors(scene, self)
         scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, pids)])
         return name
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stormpool.errors import MachineError
+from stormpool.faults import task
 from stormpool.faults.fault import Fault
-from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
 from stormpool.target import Target, serving
 
@@ -12,18 +12,20 @@ SERVING = serving()
 
 
 class KillPlugin(Fault, frozen=True):
-    """SIGKILL to the first process of the plugin's task, on the node that serves the call or on another.
+    """SIGKILL to the plugin, on the node that serves the call or on another. Its agent starts it again.
 
-    Its agent starts it again.
+    Of a CSI plugin the first process of its task; of one that agents start themselves, `plugin`, the one
+    process that is no executor.
     """
 
     target: Target = SERVING
+    plugin: str = ""  # that of the call when empty; a CSI plugin where there is none
 
     def inject(self, scene: Scene) -> str:
         """Kill it."""
         name = scene.node(self.target)
-        of_task = {seen.pid: seen for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK}
-        first = [pid for pid, seen in of_task.items() if seen.parent not in of_task]
+        found = {seen.pid: seen for seen in task.plugins(scene, name, self.plugin)}
+        first = [pid for pid, seen in found.items() if seen.parent not in found]
         if not first:
             raise MachineError(f"no plugin runs on {name}")
         scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, first)])

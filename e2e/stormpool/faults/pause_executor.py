@@ -15,7 +15,7 @@ class PauseExecutor(TaskFault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Stop it."""
-        name, pids = task.executors(scene, self.volume, self.target)
+        name, pids = task.executors(scene, self)
         scene.cluster.nodes[name].run(["kill", "-STOP", *map(str, pids)])
         return name
 

@@ -16,7 +16,7 @@ class PauseLogmon(TaskFault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Stop them."""
-        name, pids = task.logmons(scene, self.volume, self.target)
+        name, pids = task.logmons(scene, self)
         scene.cluster.nodes[name].run(["kill", "-STOP", *map(str, pids)])
         return name
 

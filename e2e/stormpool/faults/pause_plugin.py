@@ -12,29 +12,29 @@ SERVING = serving()
 
 
 class PausePlugin(Fault, frozen=True):
-    """SIGSTOP to the plugin's task, on the node that serves the call or on another: calls to it wait.
+    """SIGSTOP to the plugin, on the node that serves the call or on another: calls to it wait.
 
     Healed by SIGCONT.
     """
 
     target: Target = SERVING
+    plugin: str = ""  # that of the call when empty; a CSI plugin where there is none
 
     def inject(self, scene: Scene) -> str:
         """Stop it."""
         name = scene.node(self.target)
-        if not _signal(scene, name, "STOP"):
+        if not self._signal(scene, name, "STOP"):
             raise MachineError(f"no plugin runs on {name}")
         return name
 
     def heal(self, scene: Scene) -> None:
         """Let it go on."""
         for node in scene.clients_hit():
-            _signal(scene, node.spec.name, "CONT")
+            self._signal(scene, node.spec.name, "CONT")
 
-
-def _signal(scene: Scene, name: str, word: str) -> list[int]:
-    """Signal the processes of the plugins on a node; returns them."""
-    pids = [seen.pid for seen in task.plugins(scene, name)]
-    if pids:
-        scene.cluster.nodes[name].run(["kill", f"-{word}", *map(str, pids)], check=False)  # one may end
-    return pids
+    def _signal(self, scene: Scene, name: str, word: str) -> list[int]:
+        """Signal the processes of the plugin on a node; returns them."""
+        pids = [seen.pid for seen in task.plugins(scene, name, self.plugin)]
+        if pids:
+            scene.cluster.nodes[name].run(["kill", f"-{word}", *map(str, pids)], check=False)  # one may end
+        return pids

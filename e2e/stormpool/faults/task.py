@@ -4,40 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stormpool.agents.books import claims_of
+from stormpool import target
+from stormpool.agents.books import alloc_of, claims_of
+from stormpool.checkers.one_plugin_process import plugin_processes
 from stormpool.errors import MachineError
-from stormpool.history import Process
+from stormpool.faults.task_fault import TaskFault
+from stormpool.history import Alloc, Process
 from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
-from stormpool.target import Target, holder
 
 INIT = 1  # its pid on every node
 
 
-def plugins(scene: Scene, name: str) -> list[Process]:
-    """The processes of the plugins' tasks on a node."""
-    return [seen for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK]
+def plugins(scene: Scene, name: str, plugin: str = "") -> list[Process]:
+    """The processes of plugins on a node: of one that its agent starts itself, by its name or by the call
+    that set the fault off; else of the CSI plugins' tasks.
+    """
+    seen = scene.cluster.look(name)
+    asked = plugin or (scene.held.call.plugin if scene.held else "")
+    external = dict(plugin_processes(seen))
+    if asked in external:
+        return external[asked]
+    return [each for each in seen.processes if each.task == PLUGIN_TASK]
 
 
-def executors(scene: Scene, volume: str, target: Target) -> tuple[str, list[int]]:
-    """The node and the executors of the task that holds a volume; of the plugin on a node when none is named.
+def executors(scene: Scene, fault: TaskFault) -> tuple[str, list[int]]:
+    """The node and the executors of the task that is meant; of the CSI plugin on a node when none is named.
 
     Raises `MachineError` when there is none.
     """
-    name, allocs = _allocs(scene, volume, target)
-    found = [seen for seen in scene.cluster.look(name).processes if _is(seen, "executor", allocs)]
-    of_task = [seen.pid for seen in found if volume or f"/{PLUGIN_TASK}/executor.out" in seen.argv]
-    return name, _some(of_task, f"no executor of {volume or 'a plugin'} runs on {name}")
+    name, allocs = _allocs(scene, fault)
+    found = [seen for seen in scene.cluster.look(name).processes if seen.is_executor and seen.alloc in allocs]
+    named = fault.volume or fault.job
+    of_task = [seen.pid for seen in found if named or f"/{PLUGIN_TASK}/executor.out" in seen.argv]
+    return name, _some(of_task, f"no executor of {named or 'a plugin'} runs on {name}")
 
 
-def logmons(scene: Scene, volume: str, target: Target) -> tuple[str, list[int]]:
-    """The node and the logmons of the allocation that holds a volume; of the plugin's when none is named.
+def logmons(scene: Scene, fault: TaskFault) -> tuple[str, list[int]]:
+    """The node and the logmons of the allocation that is meant; of the CSI plugin's when none is named.
 
     One a task: those of an allocation cannot be told apart. Raises `MachineError` when there is none.
     """
-    name, allocs = _allocs(scene, volume, target)
+    name, allocs = _allocs(scene, fault)
     found = [seen.pid for seen in scene.cluster.look(name).processes if _is(seen, "logmon", allocs)]
-    return name, _some(found, f"no logmon of {volume or 'a plugin'} runs on {name}")
+    return name, _some(found, f"no logmon of {fault.volume or fault.job or 'a plugin'} runs on {name}")
 
 
 def without_logmon(scene: Scene, name: str) -> set[str]:
@@ -65,11 +75,23 @@ def let_go_on(scene: Scene, word: str) -> None:
             node.run(["kill", "-CONT", *map(str, pids)], check=False)
 
 
-def _allocs(scene: Scene, volume: str, target: Target) -> tuple[str, set[str]]:
-    if volume:
-        return scene.node(holder(volume)), set(claims_of(scene.cluster.ask(f"volume/csi/{volume}")))
-    name = scene.node(target)
-    return name, {seen.alloc for seen in plugins(scene, name)}
+def _allocs(scene: Scene, fault: TaskFault) -> tuple[str, set[str]]:
+    """The node and the allocations that are meant."""
+    if fault.job:
+        allocs = [alloc for alloc in _of_job(scene, fault.job) if alloc.status == "running"]
+        if not allocs:
+            raise MachineError(f"no allocation of {fault.job} runs")
+        name = scene.node(target.node(allocs[0].node))
+        return name, {alloc.id for alloc in allocs if alloc.node == name}
+    if fault.volume:
+        claims = claims_of(scene.cluster.ask(f"volume/csi/{fault.volume}"))
+        return scene.node(target.holder(fault.volume)), set(claims)
+    name = scene.node(fault.target)
+    return name, {seen.alloc for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK}
+
+
+def _of_job(scene: Scene, job: str) -> list[Alloc]:
+    return [alloc_of(stub) for stub in scene.cluster.ask(f"job/{job}/allocations")]
 
 
 def _is(seen: Process, word: str, allocs: Iterable[str] | None) -> bool:

@@ -9,11 +9,12 @@ SERVING = serving()
 
 
 class TaskFault(Fault, frozen=True):
-    """It is about the task that holds a volume; about the plugin on a node when none is named."""
+    """It is about the task of a job, or that which holds a volume; about a node's CSI plugin when neither."""
 
     volume: str = ""
     target: Target = SERVING
+    job: str = ""
 
     def aims(self) -> tuple[Target, ...]:
-        """Nothing but the volume's holder where a volume is named."""
-        return () if self.volume else (self.target,)
+        """Nothing but where the task is that is named."""
+        return () if self.volume or self.job else (self.target,)

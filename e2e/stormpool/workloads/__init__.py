@@ -7,6 +7,7 @@ from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
+from stormpool.workloads.tasks import Kind, Tasks, tasks
 from stormpool.workloads.use_dataset import UseDataset, use_dataset
 from stormpool.workloads.workload import Workload
 
@@ -19,7 +20,9 @@ __all__ = [
     "HandOver",
     "Hold",
     "How",
+    "Kind",
     "ReadBack",
+    "Tasks",
     "UseDataset",
     "Workload",
     "attach_detach",
@@ -29,5 +32,6 @@ __all__ = [
     "hand_over",
     "hold",
     "read_back",
+    "tasks",
     "use_dataset",
 ]

@@ -1,0 +1,170 @@
+"""Tasks without volumes, for what is about drivers, executors and devices."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from stormpool import counting
+from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of
+from stormpool.counting import BEGINS, SAYS
+from stormpool.errors import TimedOut
+from stormpool.history import Operation
+from stormpool.workloads.attaching import attach
+from stormpool.workloads.consumer import CONSUMER_TASK, LASTING, ONCE
+from stormpool.workloads.hold import runs
+from stormpool.workloads.workload import STEP_TIMEOUT, Workload
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+# Says that it begins, works for so long, a write each tenth of a second where it has a place to write to, and
+# says what it is about to end with; asked to end, it ends with 0.
+SCRIPT = f"""
+finish() {{ echo "{SAYS}$1"; exit "$1"; }}
+trap 'finish 0' INT TERM
+echo {BEGINS}
+n=0
+while [ "$n" -lt "$ROUNDS" ]; do
+  n=$((n + 1))
+  [ -z "$PLACE" ] || echo "$n" | dd of="$PLACE/writes" oflag=append conv=notrunc,fsync 2>/dev/null
+  usleep 100000
+done
+finish "$CODE"
+"""
+ROUNDS_A_SECOND = 10
+FOR_EVER = 1 << 30
+
+
+class Kind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What kind of tasks: who runs them, what they are given, what becomes of them."""
+
+    driver: str = "zfs_driver"
+    config: dict[str, Any] = {}  # of the driver, beside the command
+    seconds: float = 0.0  # after which a task ends by itself; never when 0
+    code: int = 0  # that it ends with then
+    lasting: bool = True  # restarted and placed anew when it fails or its node is lost; else it is not
+    node: str = ""  # where it must run; anywhere when empty
+    devices: tuple[dict[str, Any], ...] = ()  # as a job asks for them, in the shape of Nomad's JSON API
+    place: str = ""  # a directory of the task's to write to
+    name: str = "task"  # what the jobs' names begin with
+
+
+class Tasks(Workload, frozen=True):
+    """So many jobs of a task each, at once: run for a while, counted with their executors, and stopped."""
+
+    count: int
+    kind: Kind
+    goes_on: float  # seconds
+    timeout: float  # seconds that a start, running again, and a stop may take, each
+
+    @property
+    def steps(self) -> int:
+        """Tasks."""
+        return self.count
+
+    def smaller(self) -> Iterable[Tasks]:
+        """Half of the tasks."""
+        if self.count > 1:
+            yield structs.replace(self, count=self.count // 2)
+
+    def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
+        """Do it, a thread a task; those that go on are counted together, at the end of their time."""
+        each = [f"{self.kind.name}{number}" for number in range(1, self.count + 1)]
+        with ThreadPoolExecutor(self.count, thread_name_prefix="workload") as pool:
+            if self.kind.seconds:
+                list(pool.map(lambda name: self._finish(cluster, name), each))
+                return
+            list(pool.map(lambda name: self._start(cluster, name), each))
+            threading.Event().wait(self.goes_on)
+            list(pool.map(lambda name: runs(cluster, name, name, self.timeout), each))
+            counting.count(cluster, self.timeout)
+            list(pool.map(lambda name: self._stop(cluster, name), each))
+
+    def _start(self, cluster: Cluster, name: str) -> None:
+        attach(cluster, job(name, self.kind), name, self.timeout)
+
+    def _finish(self, cluster: Cluster, name: str) -> None:
+        """Start a task that ends by itself, and wait until it has, once and for all."""
+        began, error = cluster.recorder.now(), ""
+        try:
+            cluster.submit(job(name, self.kind))
+        except (ApiError, Unreachable) as failed:
+            error = str(failed)
+        self._tell(cluster, name, Operation(began, "finish", name, 0, error=error))
+
+    def _stop(self, cluster: Cluster, name: str) -> None:
+        """Stop a task, and wait until it has ended."""
+        began, error = cluster.recorder.now(), ""
+        try:
+            cluster.api().delete(f"job/{name}")
+        except (ApiError, Unreachable) as failed:
+            error = str(failed)
+        self._tell(cluster, name, Operation(began, "stop", name, 0, error=error))
+
+    def _tell(self, cluster: Cluster, name: str, done: Operation) -> None:
+        """Wait until a task has ended, and write down how its lives did."""
+        seen: list[dict[str, Any]] = []
+        error = done.error
+        try:
+            path = f"job/{name}/allocations"
+            seen = cluster.api().until(path, _over, timeout=self.timeout, missing=[])
+        except (TimedOut, ApiError, Unreachable) as failed:
+            error = error or str(failed)
+        for alloc in map(alloc_of, seen):
+            with contextlib.suppress(ApiError, Unreachable):
+                counting.ends(cluster, alloc.id, CONSUMER_TASK)
+        cluster.recorder.write(structs.replace(done, ended=cluster.recorder.now(), error=error))
+
+
+def tasks(
+    count: int = 1, kind: Kind | None = None, *, goes_on: float = 3.0, timeout: float = STEP_TIMEOUT
+) -> Tasks:
+    """Run so many tasks at once, each a job, for so many seconds; then count them, and stop them.
+
+    `timeout`: seconds that a start, running again after a fault, and a stop may take, each.
+    """
+    return Tasks(count, kind or Kind(), goes_on, timeout)
+
+
+def job(name: str, kind: Kind) -> dict[str, Any]:
+    """The job of one task, in the shape of Nomad's JSON API."""
+    rounds = round(kind.seconds * ROUNDS_A_SECOND) or FOR_EVER
+    task = {
+        "Name": CONSUMER_TASK,
+        "Driver": kind.driver,
+        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT], **kind.config},
+        "Env": {"ROUNDS": str(rounds), "CODE": str(kind.code), "PLACE": kind.place},
+        "Resources": {"CPU": 20, "MemoryMB": 16, "Devices": list(kind.devices)},
+        "KillTimeout": 2 * 10**9,
+        "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2},
+    }
+    here = {"LTarget": "${node.unique.name}", "RTarget": kind.node, "Operand": "="}
+    return {
+        "ID": name,
+        "Name": name,
+        "Type": "batch" if kind.seconds else "service",
+        "Datacenters": ["dc1"],
+        "Constraints": [here] if kind.node else [],
+        "TaskGroups": [
+            {
+                "Name": "group",
+                "Count": 1,
+                "Tasks": [task],
+                **(LASTING if kind.lasting else ONCE),
+                "EphemeralDisk": {"SizeMB": 10},
+            }
+        ],
+    }
+
+
+def _over(stubs: list[dict[str, Any]]) -> bool:
+    """Whether every allocation of a job is over, and there was one."""
+    return bool(stubs) and not any(alloc_of(stub).live for stub in stubs)
