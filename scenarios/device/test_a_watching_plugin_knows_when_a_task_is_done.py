@@ -10,7 +10,7 @@ from stormpool.plugins import dataset
 from stormpool.wait import wait_until
 
 LAB = Lab(servers=1, clients=1, plugins=[dataset.device(design="watching", instances=2)])
-COLLECTED_WITHIN = 15.0  # seconds; 0.3 as seen
+COLLECTED_WITHIN = 15.0  # seconds; under 2 as seen
 
 
 def test_a_watching_plugin_knows_when_a_task_is_done(cluster: Cluster) -> None:
