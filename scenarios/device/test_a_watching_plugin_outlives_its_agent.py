@@ -1,8 +1,8 @@
 """The agent is killed while a task uses its dataset: that is destroyed with the task, by another plugin.
 
-The agent that is started anew ends the plugin of the earlier one, and starts another. What that one must know,
-it reads from ZFS: whose datasets there are. Where the servers hold the node for lost meanwhile, the task that
-comes in the place of the first has a dataset of its own, beside the first one's (seen with Nomad 1.3.1).
+The agent that is started anew ends the plugin of the earlier one, and starts another. What that one must
+know it reads from ZFS: whose datasets there are. Where the servers hold the node for lost meanwhile, the task
+that comes in the first one's place has a dataset of its own, beside that one's (seen with Nomad 1.3.1).
 """
 
 from stormpool import faults, guarantees, nemesis, target, workloads

@@ -18,7 +18,7 @@ DEVICE_PATH, LOCAL_PATH = "/dataset", "/local/dataset"
 # Ends at once unless its dataset is mounted and empty; else writes to it until it is told to stop.
 USE = """
 trap 'exit 0' INT TERM
-mountpoint -q "$DATASET" || exit 3
+mount | grep " on $DATASET type " || exit 3
 ls -A "$DATASET" | grep . && exit 4
 n=0
 while :; do
