@@ -5,6 +5,7 @@ from __future__ import annotations
 from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
+from stormpool.checkers.dataset_lives_as_long import dataset_lives_as_long
 from stormpool.checkers.every_job_runs import every_job_runs
 from stormpool.checkers.exit_status import exit_status
 from stormpool.checkers.healthy_controllers import healthy_controllers
@@ -38,6 +39,7 @@ ALL: tuple[Guarantee, ...] = (
     every_job_runs,
     nothing_left_behind,
     one_leader_a_term,
+    dataset_lives_as_long,
     no_orphaned_executor,
     one_plugin_process,
     recovered_task_is_the_same,
@@ -58,6 +60,7 @@ __all__ = [
     "by_name",
     "claims_are_linearizable",
     "claims_match_reality",
+    "dataset_lives_as_long",
     "every_job_runs",
     "exit_status",
     "healthy_controllers",

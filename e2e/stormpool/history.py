@@ -226,6 +226,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     node: str
     state: str  # pending, running, dead
     driver: str = ""
+    devices: list[str] = []  # ids of the instances that it was given
 
 
 class Census(Event, frozen=True, gc=False, tag="census"):
@@ -262,6 +263,7 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     desired: str  # run, stop, evict
     status: str  # pending, running, complete, failed, lost, unknown
     volumes: list[str] = []  # by its job, where it has started and is no plugin's
+    devices: list[str] = []  # ids of the instances that it was given
 
     TERMINAL: ClassVar[frozenset[str]] = frozenset({"complete", "failed", "lost"})
 

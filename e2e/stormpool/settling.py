@@ -12,6 +12,7 @@ from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
+from stormpool.checkers.dataset_lives_as_long import left_datasets, reservations
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
@@ -76,10 +77,11 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
 def observe(cluster: Cluster, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
     """Look at a node until nothing is left on it that should not be, and write down the last look."""
     looks: list[Observed] = []
+    reserved = reservations(cluster.so_far()[0]) if cluster.lab.external_plugins else {}
 
     def look() -> list[str]:
         looks.append(cluster.look(node.spec.name))
-        return list(left_on(looks[-1], books, volumes))
+        return [*left_on(looks[-1], books, volumes), *left_datasets(looks[-1], books, reserved)]
 
     what = f"nothing is left on {node.spec.name}"
     with contextlib.suppress(TimedOut):

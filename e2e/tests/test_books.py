@@ -17,7 +17,7 @@ class Servers:
         self.jobs = jobs
         self.asked: list[str] = []
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, **query: str) -> Any:
         self.asked.append(path)
         return {"allocations": self.stubs}[path]
 

@@ -14,7 +14,7 @@ from stormpool.agents.api import ApiError
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse
 from stormpool.faults.fault import Fault
-from stormpool.history import Call, History
+from stormpool.history import Call, History, Process
 from stormpool.history import Fault as Told
 from stormpool.nemesis import Plan, rpc
 from stormpool.plugins.csi import PLUGIN_TASK
@@ -239,7 +239,7 @@ def test_a_fault_mends_what_it_aimed_at_and_no_other(tmp_path: Path) -> None:
         )
         for name in ("client1", "client2", "client3")
     }
-    plugin = SimpleNamespace(pid=7, task=PLUGIN_TASK)
+    plugin = Process(7, 1, "sh", task=PLUGIN_TASK)
     first, *others = (faults.PausePlugin(target.node(name)) for name in nodes)
     soon = nemesis.on(rpc("NodeStageVolume").before, first, heal_after=0.0)
     stage = Stage(

@@ -4,10 +4,9 @@ The forgotten `pluginClient.Kill()` on an error path (seed 004) is what leaves a
 for each failed start.
 """
 
-from stormpool import faults, guarantees, nemesis, target, workloads
+from stormpool import guarantees, workloads
 from stormpool.cluster import Cluster
 from stormpool.lab import Lab
-from stormpool.nemesis import rpc
 from stormpool.plugins import driver
 from stormpool.workloads import Kind, Tasks
 
@@ -40,13 +39,3 @@ def test_what_cannot_be_started_leaves_nothing(cluster: Cluster) -> None:
         settle=15,
     )
     history.must_satisfy(*JUDGED)
-
-
-def test_a_plugin_that_dies_while_it_starts_a_task_leaves_nothing(cluster: Cluster) -> None:
-    """Its executor may be up already, and nobody else knows of it: the agent asks once more, with one id."""
-    history = cluster.run(
-        workloads.tasks(1, Kind(), goes_on=3, timeout=20),
-        nemesis.on(rpc("StartTask").nth(1).during, faults.KillPlugin(target.serving())),
-        settle=15,
-    )
-    history.must_satisfy(*JUDGED, guarantees.every_job_runs)

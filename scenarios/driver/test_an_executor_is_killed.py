@@ -22,13 +22,3 @@ def test_an_executor_is_killed(cluster: Cluster) -> None:
         guarantees.exit_status,
         guarantees.nothing_left_behind,
     )
-
-
-def test_an_executor_of_raw_exec_is_killed(cluster: Cluster) -> None:
-    """The agent's own driver: its task lives on, and another is started beside it (nomad issue 24219)."""
-    history = cluster.run(
-        workloads.tasks(1, Kind(driver="raw_exec"), goes_on=6, timeout=20),
-        nemesis.at(2.0, faults.KillExecutor(job="task1")),
-        settle=15,
-    )
-    history.must_satisfy(guarantees.no_orphaned_executor, guarantees.exit_status)

@@ -25,7 +25,17 @@ def claims_of(volume: dict[str, Any] | None) -> list[str]:
 def alloc_of(stub: dict[str, Any], volumes: Iterable[str] = ()) -> Alloc:
     """An allocation, from the API's list, which does not say what volumes it uses."""
     status = stub["DesiredStatus"], stub["ClientStatus"]
-    return Alloc(stub["ID"], stub["JobID"], stub["NodeName"], *status, list(volumes))
+    return Alloc(stub["ID"], stub["JobID"], stub["NodeName"], *status, list(volumes), devices_of(stub))
+
+
+def devices_of(stub: dict[str, Any], task: str = "") -> list[str]:
+    """The ids of the devices that an allocation was given, or one task of it.
+
+    Known where the list was asked for with resources.
+    """
+    tasks = (stub.get("AllocatedResources") or {}).get("Tasks") or {}
+    groups = [each for name, given in tasks.items() if task in ("", name) for each in given["Devices"] or []]
+    return sorted(id for group in groups for id in group["DeviceIDs"] or [])
 
 
 def consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:
@@ -36,7 +46,7 @@ def consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:
 
 def allocations(api: Api) -> list[Alloc]:
     """Every allocation; with its volumes where it has started, for which each job is asked once."""
-    stubs = api.get("allocations")
+    stubs = api.get("allocations", resources="true")
     jobs: dict[tuple[str, int], dict[str, Any]] = {}
     for stub in filter(_uses, stubs):
         if _version(stub) not in jobs:  # the job as it was when this was placed, be it purged by now

@@ -34,7 +34,7 @@ def launcher(plugin: ExternalPlugin, node: str, nodes: Nodes) -> str:
     """The script that stands in a plugin's place."""
     words = {"node": node, "cloud": nodes.cloud}
     hello = json.dumps({"plugin": plugin.id, "node": node})
-    tap = [nodes.python, "-m", SHIM, f"--report={nodes.door}/{SOCKET}", f"--hello={hello}", "--"]
+    tap = [nodes.python, "-m", SHIM, f"--hello={hello}", f"--report={nodes.door}/{SOCKET}", "--"]
     argv = [*tap, *(word.format_map(words) for word in plugin.argv)]
     exports = [f"export {name}={shlex.quote(value.format_map(words))}" for name, value in plugin.env.items()]
     return "\n".join(["#!/bin/sh", *exports, f"exec {shlex.join(argv)}", ""])

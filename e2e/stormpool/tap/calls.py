@@ -284,8 +284,9 @@ class Calls:
 
 
 def _task_in(said: dict[str, str]) -> str:
-    """The id of the task that a request describes (driver.proto, `StartTaskRequest`)."""
-    return str(json.loads(said["task"]).get("id", "")) if said.get("task", "").startswith("{") else ""
+    """The id of the task that a request describes, or whose handle it has (driver.proto)."""
+    task = json.loads(said.get("task") or "{}") or json.loads(said.get("handle") or "{}").get("config", {})
+    return str(task.get("id", ""))
 
 
 def _in_place_of(own: Reply | None, reply: Reply) -> Reply:

@@ -13,7 +13,18 @@ from google.protobuf.message import DecodeError, Message
 
 LONGEST = 400  # characters kept of a field; lists of volumes can be long
 # What checkers read out of and compare: never cut. A context is 4 KiB at most (csi.proto).
-WHOLE = frozenset({"capabilities", "publish_context", "volume_context", "volume", "device_ids", "task"})
+WHOLE = frozenset(
+    {
+        "capabilities",
+        "publish_context",
+        "volume_context",
+        "volume",
+        "device_ids",
+        "container_res",
+        "task",
+        "handle",
+    }
+)
 
 CUT = "…"  # ends what was cut
 

@@ -82,14 +82,16 @@ class Tasks(Workload, frozen=True):
             if self.kind.seconds:
                 list(pool.map(lambda name: self._finish(cluster, name), each))
                 return
-            list(pool.map(lambda name: self._start(cluster, name), each))
+            started = list(pool.map(lambda name: self._start(cluster, name), each))
             threading.Event().wait(self.goes_on)
-            list(pool.map(lambda name: runs(cluster, name, name, self.timeout), each))
+            go_on = [name for name, done in zip(each, started, strict=True) if done or self.kind.lasting]
+            list(pool.map(lambda name: runs(cluster, name, name, self.timeout), go_on))
             counting.count(cluster, self.timeout)
             list(pool.map(lambda name: self._stop(cluster, name), each))
 
-    def _start(self, cluster: Cluster, name: str) -> None:
-        attach(cluster, job(name, self.kind), name, self.timeout)
+    def _start(self, cluster: Cluster, name: str) -> bool:
+        """Start a task; whether it runs."""
+        return not attach(cluster, job(name, self.kind), name, self.timeout).error
 
     def _finish(self, cluster: Cluster, name: str) -> None:
         """Start a task that ends by itself, and wait until it has, once and for all."""
