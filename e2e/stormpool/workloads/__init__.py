@@ -8,6 +8,7 @@ from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
 from stormpool.workloads.tasks import Kind, Tasks, tasks
+from stormpool.workloads.use_dataset import UseDataset, use_dataset
 from stormpool.workloads.workload import Workload
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Kind",
     "ReadBack",
     "Tasks",
+    "UseDataset",
     "Workload",
     "attach_detach",
     "consumer",
@@ -31,4 +33,5 @@ __all__ = [
     "hold",
     "read_back",
     "tasks",
+    "use_dataset",
 ]
