@@ -8,90 +8,61 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import msgspec
-from google.protobuf.descriptor import FileDescriptor
-from grpc_health.v1 import health_pb2
-
-from stormpool import pools, settling, stubs
+from stormpool import settling
 from stormpool.agents.api import Api, ApiError
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
-from stormpool.companions import Companions
-from stormpool.conductor import Conductor
-from stormpool.errors import MachineError, Misuse, Unavailable
-from stormpool.history import Alloc, History, Observed, Volume
+from stormpool.errors import MachineError, Misuse
+from stormpool.history import Alloc, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.ledger import Written
 from stormpool.nemesis import Plan
-from stormpool.node import Links, Node, Nodes
-from stormpool.observing import Observing
+from stormpool.node import Node, Nodes
 from stormpool.plugins import csi, driver, external
 from stormpool.plugins.bring_up import BringUp
-from stormpool.script import Act, Script
-from stormpool.store import Recorder, RunDirectory
-from stormpool.tap.collector import SOCKET, Collector
-from stormpool.tap.messages import Protocol
+from stormpool.script import Act
+from stormpool.site import Site, Turn, apart
+from stormpool.store import Recorder
 from stormpool.watch import Watch
 from stormpool.workloads import CONSUMER_TASK, Workload
 
-HEALTH = cast(FileDescriptor, health_pb2.DESCRIPTOR)  # of gRPC's own health service, which go-plugin asks
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
 SINGLE_WRITER = "single-node-writer"
 VOLUME_BYTES = 64 << 20
 
 
-class Turn(msgspec.Struct, frozen=True):
-    """One run on a lab: where it is written, its seed, and what replaces what its scenario does."""
-
-    directory: RunDirectory
-    seed: int
-    script: Script | None = None
-
-
-class Cluster:
-    """A lab that is up."""
+class Cluster(Site):
+    """A lab that is up, with agents on every node."""
 
     def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, recorder: Recorder, turn: Turn) -> None:
+        super().__init__(lab, nodes, recorder, turn)
         self.task_driver = "exec" if nodes.has_cgroups else driver.NAME  # what runs tasks with volumes
-        self.lab = lab if nodes.has_cgroups else driver.added_to(lab)
-        self.nodes: Mapping[str, Node] = nodes.nodes
-        self.recorder = recorder
-        self.turn = turn
-        self.acts: list[Act] = []  # what was done in this turn
-        self.failed: BaseException | None = None  # what the scenario itself ended with
-        self.volumes: dict[str, str] = {}  # made in this turn, each with its plugin
-        self.logs = turn.directory.logs
-        self.agents = Agents(self.lab, nodes, agent, self.logs)
-        self.watch = Watch(self.lab, self.agents, self.logs, recorder)
-        self.companions = Companions(nodes.python)
-        self._nodes = nodes
+        self._whole = lab if nodes.has_cgroups else driver.added_to(lab)
+        self.agents = Agents(self._whole, nodes, agent, self.logs)
+        self.watch = Watch(lab, self.agents, self.logs, recorder)
         self._agent = agent
-        self._observing = Observing(nodes.python, recorder)
-        self._collector: Collector | None = None
 
     @property
-    def seed(self) -> int:
-        """The seed of what is left to chance."""
-        return self.turn.seed
+    def cluster(self) -> Cluster:
+        """This."""
+        return self
 
     def start(self) -> None:
         """Start agents and pools, then plugins; return when all are healthy."""
-        if self.lab.plugins:
+        if self._whole.plugins:
             self._listen_to_taps()
         self.recorder.phase("agents")
-        clients = self.clients()
-        with ThreadPoolExecutor(max(1, len(clients)), thread_name_prefix="pool") as threads:
-            making = [threads.submit(self._start_pool, node) for node in clients]
+        with ThreadPoolExecutor(1, thread_name_prefix="pools") as thread:
+            making = thread.submit(self._start_pools)
             self.agents.start()
-        for made in making:
-            made.result()
+        making.result()
         self.agents.wait_ready()
         self.watch.start()
-        external.wait_healthy(self.lab, self.api())
+        external.wait_healthy(self._whole, self.api())
         if self.lab.csi_plugins:
             self.recorder.phase("plugins")
             BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
@@ -162,14 +133,9 @@ class Cluster:
         Returns what happened. `settle`: seconds from the workloads' end until nothing of them may be left, in
         the servers' books or on a node. Raises `Unavailable` for a fault that this lab cannot have.
         """
-        workloads = tuple(each for each in acting if not isinstance(each, Plan))
-        plan = sum((each for each in acting if isinstance(each, Plan)), Plan())
-        act = self._scripted(Act(workloads, plan, settle))
-        self.acts.append(act)
-        self._prepare(act.plan)
-        self._observing.watch(self.clients())
-        self._carry_out(act)
-        self.recorder.phase("settle")
+        return self._run(*apart(acting), settle)
+
+    def _settle(self, act: Act) -> None:
         within = time.monotonic() + act.settle
         books = settling.settle(self, self.volumes, within)
         settling.wait_unpublished(self, within)
@@ -177,54 +143,10 @@ class Cluster:
         self._observing.stop()
         for node in self.clients():
             settling.observe(self, node, books, self.volumes, within)
-        self.hear_out()
-        self.recorder.phase("judge")
-        return RunHistory(self.turn.directory.read_history().events, self.turn.directory)
 
     def deploy(self, plugin: CsiPlugin) -> None:
         """Register a plugin's jobs, as they are or otherwise; what it comes to is not waited for."""
         csi.deploy(plugin, self.lab, self._nodes, self.agents)
-
-    def hear_out(self) -> None:
-        """Return when all that the taps have told is in the history."""
-        if self._collector is not None:
-            self._collector.hear_out()
-
-    def _scripted(self, act: Act) -> Act:
-        """What the script of this turn has in the place of what the scenario does."""
-        script, number = self.turn.script, len(self.acts)
-        return script.acts[number] if script and number < len(script.acts) else act
-
-    def _prepare(self, plan: Plan) -> None:
-        """Have all that the faults take.
-
-        Raises `Unavailable` for one that this lab cannot have, `Misuse` for one that is planned where it does
-        nothing.
-        """
-        for planned in plan.planned:
-            for need in sorted(planned.fault.needs - self._nodes.capabilities):
-                raise Unavailable(f"{type(planned.fault).__name__} needs a provider that can {need}")
-            planned.fault.check(planned.when)
-            planned.fault.prepare()
-
-    def _carry_out(self, act: Act) -> None:
-        """Run workloads while a plan of faults is carried out; when they are over, heal what it broke."""
-        before = sum(len(earlier.plan.planned) for earlier in self.acts[:-1])
-        conductor = Conductor(act.plan, self, self._collector, before)
-        self.recorder.phase("workload")
-        conductor.start()
-        try:
-            with ThreadPoolExecutor(max(1, len(act.workloads)), thread_name_prefix="workload") as pool:
-                going_on = [pool.submit(workload.act, self, self.seed) for workload in act.workloads]
-        finally:
-            self.recorder.phase("heal")
-            conductor.heal()
-        for done in going_on:
-            done.result()
-
-    def look(self, name: str) -> Observed:
-        """What a node's kernel and pools show now."""
-        return self._observing.look(self.nodes[name])
 
     def ask(self, path: str) -> Any:
         """GET a path of the API from whichever server answers.
@@ -237,16 +159,6 @@ class Cluster:
         """What a consumer's task printed. Raises `OSError` where that is gone, or its node."""
         path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
         return self.nodes[alloc.node].read(path)
-
-    @property
-    def links(self) -> Links:
-        """The network between the nodes."""
-        return self._nodes.links
-
-    def crash(self, name: str) -> None:
-        """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it."""
-        self._nodes.crash(name)
-        self._observing.lost(name)
 
     def boot(self, *names: str) -> None:
         """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer."""
@@ -282,20 +194,3 @@ class Cluster:
             if text:
                 kept.mkdir(exist_ok=True)
                 (kept / f"{alloc[:8]}-{name}").write_text(text)
-
-    def clients(self) -> list[Node]:
-        """The nodes that run plugins and tasks."""
-        return [self.nodes[name] for name in self.lab.names(Role.CLIENT)]
-
-    def _start_pool(self, node: Node) -> None:
-        pools.start(node, self.lab.pool_mib, self.logs / f"{node.spec.name}-zfs.log")
-
-    def _listen_to_taps(self) -> None:
-        at = self._nodes.sockets.to(SOCKET)
-        files = stubs.services("csi", "nomad", "goplugin")
-        self._collector = Collector(at, Protocol([*files, HEALTH]), self.recorder)
-
-    def so_far(self) -> tuple[History, int]:
-        """What has happened by now, and when now is."""
-        self.hear_out()
-        return self.turn.directory.read_history(), self.recorder.now()

@@ -14,7 +14,7 @@ from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan
 from stormpool.scene import Scene
 
 if TYPE_CHECKING:
-    from stormpool.cluster import Cluster
+    from stormpool.site import Site
     from stormpool.tap.collector import Collector, HeldCall
 
 AT_ONCE = 64  # faults that may be under way: most of them are a call that is delayed, or waits
@@ -52,14 +52,14 @@ class Reached:
 
 
 class Conductor:
-    """One plan on one cluster. `first`: how many faults the run had planned before; they are numbered on."""
+    """One plan on one lab. `first`: how many faults the run had planned before; they are numbered on."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, collector: Collector | None, first: int = 0) -> None:
+    def __init__(self, plan: Plan, site: Site, collector: Collector | None, first: int = 0) -> None:
         self._plan = plan
-        self._cluster = cluster
+        self._site = site
         self._collector = collector
         self._first = first
-        self._counting = Counting(plan, cluster.recorder.now())
+        self._counting = Counting(plan, site.recorder.now())
         self._reached = Reached()
         self._lock = threading.RLock()
         self._over = False
@@ -157,10 +157,10 @@ class Conductor:
 
     def _inject(self, number: int, held: HeldCall | None) -> None:
         """Inject one fault; what it had begun to break when it failed is mended at once."""
-        planned, scene = self._plan.planned[number], Scene(self._cluster, held, self._reached)
+        planned, scene = self._plan.planned[number], Scene(self._site, held, self._reached)
         with self._lock:
             self._standing[scene] = number
-        began = self._cluster.recorder.now()  # it breaks things from now on, not once `inject` returns
+        began = self._site.recorder.now()  # it breaks things from now on, not once `inject` returns
         try:
             scene.subject = planned.fault.inject(scene)
         except Exception as error:  # a fault may be anybody's, and a call waits for it
@@ -214,9 +214,9 @@ class Conductor:
         """Write down a step of a fault; `at`: when it was, in the recorder's time, if not now."""
         planned = self._plan.planned[number]
         held = scene.held if scene else None
-        self._cluster.recorder.write(
+        self._site.recorder.write(
             history.Fault(
-                self._cluster.recorder.now() if at is None else at,
+                self._site.recorder.now() if at is None else at,
                 self._first + number,
                 type(planned.fault).__name__,
                 step,

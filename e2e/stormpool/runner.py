@@ -19,7 +19,7 @@ from pathlib import Path
 
 from stormpool import capacity, given, outcome, reporter, stubs
 from stormpool.agents import build
-from stormpool.cluster import Cluster, Turn
+from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse, StormpoolError
 from stormpool.history import History, Operation, Phase
 from stormpool.judge import GuaranteeBroken, NotJudged
@@ -29,6 +29,7 @@ from stormpool.providers.netns import Netns
 from stormpool.report.page import Judgement
 from stormpool.run import About
 from stormpool.script import Script, encode
+from stormpool.site import Turn
 from stormpool.store import Recorder, RunDirectory
 
 PROVIDERS: dict[str, Callable[[], Provider]] = {"netns": Netns}

@@ -1,4 +1,4 @@
-"""Where a fault happens: the cluster, and the call that set it off."""
+"""Where a fault happens: the lab, and the call that set it off."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
     from stormpool.conductor import Reached
     from stormpool.node import Links, Node
+    from stormpool.site import Site
     from stormpool.tap.collector import HeldCall
 
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Scene:
     """What a fault acts on. Each injection has its own, and is known by it to whatever heals it."""
 
-    cluster: Cluster
+    site: Site
     held: HeldCall | None = None
     reached: Reached | None = None  # how far the calls of the run have come
     subject: str | None = None  # what was hit, once something was
@@ -47,9 +48,14 @@ class Scene:
         return self.held
 
     @property
+    def cluster(self) -> Cluster:
+        """The lab's agents and what they are asked. Raises `Misuse` where there are none."""
+        return self.site.cluster
+
+    @property
     def links(self) -> Links:
         """The network between the nodes."""
-        return self.cluster.links
+        return self.site.links
 
     def wait_for(self, point: OnCall, at_most: float) -> None:
         """Return once a call has come to a point. Raises `MachineError` after so many seconds."""
@@ -87,7 +93,7 @@ class Scene:
 
     def clients(self) -> list[Node]:
         """The clients that are up."""
-        return [node for node in self.cluster.clients() if node.up]
+        return [node for node in self.site.clients() if node.up]
 
     def clients_hit(self) -> list[Node]:
         """The clients that were hit and are up."""
@@ -95,7 +101,7 @@ class Scene:
 
     def others(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Every node of the lab but these."""
-        return tuple(name for name in self.cluster.nodes if name not in names)
+        return tuple(name for name in self.site.nodes if name not in names)
 
     def _the_one(self, target: Target) -> str:
         find: dict[Aim, Callable[[], str]] = {
@@ -109,15 +115,15 @@ class Scene:
         return find[target.aim]()
 
     def _named(self, name: str) -> str:
-        if name not in self.cluster.nodes:
-            raise Misuse(f"no node is named {name!r}", fix="name one of: " + ", ".join(self.cluster.nodes))
+        if name not in self.site.nodes:
+            raise Misuse(f"no node is named {name!r}", fix="name one of: " + ", ".join(self.site.nodes))
         return name
 
     def _some(self, target: Target) -> tuple[str, ...]:
         """Some nodes of a role. One shuffle a seed: minority and majority complete each other."""
-        names = [spec.name for spec in self.cluster.lab.nodes() if target.role in (None, spec.role)]
+        names = [spec.name for spec in self.site.lab.nodes() if target.role in (None, spec.role)]
         if target.aim is not Aim.ALL:
-            Random(f"{self.cluster.seed} {target.role}").shuffle(names)
+            Random(f"{self.site.seed} {target.role}").shuffle(names)
         few = (len(names) - 1) // 2
         chosen = {
             Aim.ONE: names[:1],
@@ -136,14 +142,14 @@ class Scene:
             with contextlib.suppress(Unreachable, ApiError):
                 views[str(self.cluster.api(name).get("status/leader", stale="")).partition(":")[0]] += 1
         for address, _ in views.most_common():
-            for name, node in self.cluster.nodes.items():
+            for name, node in self.site.nodes.items():
                 if node.address == address:
                     return name
         raise MachineError("no server leads")
 
     def _follower(self) -> str:
         leader = self._leader()
-        followers = [name for name in self.cluster.lab.names(Role.SERVER) if name != leader]
+        followers = [name for name in self.site.lab.names(Role.SERVER) if name != leader]
         if not followers:
             raise MachineError("the only server leads")
         return followers[0]

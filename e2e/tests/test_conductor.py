@@ -80,8 +80,9 @@ class Stage:
         self._file = directory / "history.jsonl"
         recorder = Recorder(self._file)
         self.taps = Taps()
-        cluster = cast(Any, SimpleNamespace(recorder=recorder, **cluster_has))
-        self.conductor = Conductor(plan, cluster, cast(Any, self.taps), first)
+        site = cast(Any, SimpleNamespace(recorder=recorder, **cluster_has))
+        site.cluster = site
+        self.conductor = Conductor(plan, site, cast(Any, self.taps), first)
 
     def told(self) -> list[Told]:
         return History.decode(self._file.read_bytes()).of(Told)

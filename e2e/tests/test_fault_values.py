@@ -82,7 +82,7 @@ MakeIneligible MisconfigurePlugin OccupyMount OneWay Partition PauseAgent PauseE
 PausePlugin PurgeNode ReachQuota RemountReadOnly RestartAllocation RestartPlugin ShapeLink SkewClock
 SlowPools StopAllocation SuspendPools TransferLeadership WaitFor
 """
-ENDS = re.compile(r"agents\.(kill|restart)\(|cluster\.crash\(")
+ENDS = re.compile(r"agents\.(kill|restart)\(|site\.crash\(")
 
 
 def every_fault() -> dict[str, type[Fault]]:

@@ -26,7 +26,7 @@ class Bridge(NetworkFault, frozen=True):
         """Cut the halves apart."""
         joint = scene.node(self.joint)
         names = [name for name in scene.nodes(all(self.role)) if name != joint]
-        Random(f"{scene.cluster.seed} bridge").shuffle(names)
+        Random(f"{scene.site.seed} bridge").shuffle(names)
         half = sorted(names[: len(names) // 2])
         other = sorted(names[len(names) // 2 :])
         scene.links.drop([*product(half, other), *product(other, half)], by=scene)

@@ -22,7 +22,7 @@ class CrashNode(Fault, frozen=True):
         """Cut the power."""
         names = scene.nodes(self.target)
         for name in names:
-            scene.cluster.crash(name)
+            scene.site.crash(name)
         return ", ".join(names)
 
     def heal(self, scene: Scene) -> None:

@@ -17,6 +17,6 @@ class Isolate(NetworkFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Cut them off."""
         names = scene.nodes(self.target)
-        every = tuple(scene.cluster.nodes)
+        every = tuple(scene.site.nodes)
         scene.links.drop([*product(names, every), *product(every, names)], by=scene)
         return ", ".join(names)

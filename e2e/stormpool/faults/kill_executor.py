@@ -17,7 +17,7 @@ class KillExecutor(TaskFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Kill it."""
         name, pids = task.executors(scene, self)
-        scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, pids)])
+        scene.site.nodes[name].run(["kill", "-KILL", *map(str, pids)])
         return name
 
     def heal(self, scene: Scene) -> None:

@@ -18,7 +18,7 @@ class KillLogmon(TaskFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Kill them."""
         name, pids = task.logmons(scene, self)
-        scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, pids)])
+        scene.site.nodes[name].run(["kill", "-KILL", *map(str, pids)])
         return name
 
     def heal(self, scene: Scene) -> None:

@@ -28,5 +28,5 @@ class KillPlugin(Fault, frozen=True):
         first = [pid for pid, seen in found.items() if seen.parent not in found]
         if not first:
             raise MachineError(f"no plugin runs on {name}")
-        scene.cluster.nodes[name].run(["kill", "-KILL", *map(str, first)])
+        scene.site.nodes[name].run(["kill", "-KILL", *map(str, first)])
         return name

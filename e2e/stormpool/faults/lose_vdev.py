@@ -25,7 +25,7 @@ class LoseVdev(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Mirror it and take it offline."""
-        node = scene.cluster.nodes[scene.node(self.target)]
+        node = scene.site.nodes[scene.node(self.target)]
         own, other = pools.vdev(node), pools.vdev(node, OTHER)
         node.run(["truncate", f"--reference={own}", other])
         node.run(["zpool", "attach", "-f", POOL, own, other])

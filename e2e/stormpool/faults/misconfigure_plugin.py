@@ -33,7 +33,7 @@ class MisconfigurePlugin(Fault, frozen=True):
             scene.cluster.deploy(self._own(scene))
 
     def _own(self, scene: Scene) -> CsiPlugin:
-        plugins = {each.id: each for each in scene.cluster.lab.csi_plugins}
+        plugins = {each.id: each for each in scene.site.lab.csi_plugins}
         if self.plugin not in plugins:
             raise Misuse(f"the lab has no plugin {self.plugin!r}", fix=f"name one of: {', '.join(plugins)}")
         return plugins[self.plugin]

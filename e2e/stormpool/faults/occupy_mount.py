@@ -21,16 +21,16 @@ class OccupyMount(Fault, frozen=True):
         """Begin."""
         dataset = datasets.aimed(scene, self.volume)
         name = dataset.node.spec.name
-        mounted = [mount.target for mount in scene.cluster.look(name).mounts if mount.source == dataset.name]
+        mounted = [mount.target for mount in scene.site.look(name).mounts if mount.source == dataset.name]
         if not mounted:
             raise MachineError(f"volume {self.volume} is not mounted on {name}")
-        scene.cluster.companions.occupy(dataset.node, self._companion(), sorted(mounted))
+        scene.site.companions.occupy(dataset.node, self._companion(), sorted(mounted))
         return f"{', '.join(sorted(mounted))} on {name}"
 
     def heal(self, scene: Scene) -> None:
         """End it."""
         for node in scene.clients_hit():
-            scene.cluster.companions.end(node, self._companion())
+            scene.site.companions.end(node, self._companion())
 
     def _companion(self) -> str:
         return f"occupy-{self.volume}"

@@ -16,7 +16,7 @@ class PauseExecutor(TaskFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Stop it."""
         name, pids = task.executors(scene, self)
-        scene.cluster.nodes[name].run(["kill", "-STOP", *map(str, pids)])
+        scene.site.nodes[name].run(["kill", "-STOP", *map(str, pids)])
         return name
 
     def heal(self, scene: Scene) -> None:

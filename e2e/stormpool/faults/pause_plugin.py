@@ -36,5 +36,5 @@ class PausePlugin(Fault, frozen=True):
         """Signal the processes of the plugin on a node; returns them."""
         pids = [seen.pid for seen in task.plugins(scene, name, self.plugin)]
         if pids:
-            scene.cluster.nodes[name].run(["kill", f"-{word}", *map(str, pids)], check=False)  # one may end
+            scene.site.nodes[name].run(["kill", f"-{word}", *map(str, pids)], check=False)  # one may end
         return pids

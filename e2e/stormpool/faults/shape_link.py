@@ -35,7 +35,7 @@ class ShapeLink(NetworkFault, frozen=True):
         """Shape their links."""
         names = scene.nodes(self.target)
         for name in names:
-            scene.links.shape(name, self._shape(scene.cluster.seed), by=scene)
+            scene.links.shape(name, self._shape(scene.site.seed), by=scene)
         return ", ".join(names)
 
     def _shape(self, seed: int) -> Shape:

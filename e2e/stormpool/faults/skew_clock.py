@@ -27,13 +27,13 @@ class SkewClock(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Set it wrong."""
         name = scene.node(self.target)
-        _set(scene.cluster.nodes[name], self.seconds)
+        _set(scene.site.nodes[name], self.seconds)
         return name
 
     def heal(self, scene: Scene) -> None:
         """Set it right."""
         for name in scene.hit:
-            _set(scene.cluster.nodes[name], 0.0)
+            _set(scene.site.nodes[name], 0.0)
 
 
 def _set(node: Node, seconds_off: float) -> None:

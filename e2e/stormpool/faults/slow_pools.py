@@ -23,13 +23,13 @@ class SlowPools(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Begin to stop it."""
-        node = scene.cluster.nodes[scene.node(self.target)]
+        node = scene.site.nodes[scene.node(self.target)]
         daemon = pools.daemon_of(node)
-        scene.cluster.companions.stutter(node, COMPANION, daemon, self.stopped, self.running)
+        scene.site.companions.stutter(node, COMPANION, daemon, self.stopped, self.running)
         return node.spec.name
 
     def heal(self, scene: Scene) -> None:
         """Stop it no more."""
         for node in scene.clients_hit():
-            scene.cluster.companions.end(node, COMPANION)
+            scene.site.companions.end(node, COMPANION)
             node.run(["kill", "-CONT", str(pools.daemon_of(node))])

@@ -20,7 +20,7 @@ def plugins(scene: Scene, name: str, plugin: str = "") -> list[Process]:
     """The processes of plugins on a node: of one that its agent starts itself, by its name or by the call
     that set the fault off; else of the CSI plugins' tasks.
     """
-    seen = scene.cluster.look(name)
+    seen = scene.site.look(name)
     asked = plugin or (scene.held.call.plugin if scene.held else "")
     external = dict(plugin_processes(seen))
     if asked in external:
@@ -34,7 +34,7 @@ def executors(scene: Scene, fault: TaskFault) -> tuple[str, list[int]]:
     Raises `MachineError` when there is none.
     """
     name, allocs = _allocs(scene, fault)
-    found = [seen for seen in scene.cluster.look(name).processes if seen.is_executor and seen.alloc in allocs]
+    found = [seen for seen in scene.site.look(name).processes if seen.is_executor and seen.alloc in allocs]
     named = fault.volume or fault.job
     of_task = [seen.pid for seen in found if named or f"/{PLUGIN_TASK}/executor.out" in seen.argv]
     return name, _some(of_task, f"no executor of {named or 'a plugin'} runs on {name}")
@@ -46,13 +46,13 @@ def logmons(scene: Scene, fault: TaskFault) -> tuple[str, list[int]]:
     One a task: those of an allocation cannot be told apart. Raises `MachineError` when there is none.
     """
     name, allocs = _allocs(scene, fault)
-    found = [seen.pid for seen in scene.cluster.look(name).processes if _is(seen, "logmon", allocs)]
+    found = [seen.pid for seen in scene.site.look(name).processes if _is(seen, "logmon", allocs)]
     return name, _some(found, f"no logmon of {fault.volume or fault.job or 'a plugin'} runs on {name}")
 
 
 def without_logmon(scene: Scene, name: str) -> set[str]:
     """The allocations of a node that have an executor and no logmon."""
-    seen = scene.cluster.look(name).processes
+    seen = scene.site.look(name).processes
     have = {word: {each.alloc for each in seen if _is(each, word, None)} for word in ("executor", "logmon")}
     return have["executor"] - have["logmon"]
 
@@ -60,7 +60,7 @@ def without_logmon(scene: Scene, name: str) -> set[str]:
 def end_orphans(scene: Scene) -> None:
     """SIGKILL to the tasks of nodes hit whose executor has ended: they are children of the node's init."""
     for node in scene.clients_hit():
-        seen = scene.cluster.look(node.spec.name).processes
+        seen = scene.site.look(node.spec.name).processes
         orphans = [str(each.pid) for each in seen if each.task and each.parent == INIT]
         if orphans:
             node.run(["kill", "-KILL", *orphans], check=False)  # one may end by itself
@@ -69,7 +69,7 @@ def end_orphans(scene: Scene) -> None:
 def let_go_on(scene: Scene, word: str) -> None:
     """SIGCONT to all executors, or logmons, of the nodes hit."""
     for node in scene.clients_hit():
-        seen = scene.cluster.look(node.spec.name).processes
+        seen = scene.site.look(node.spec.name).processes
         pids = [each.pid for each in seen if _is(each, word, None)]
         if pids:
             node.run(["kill", "-CONT", *map(str, pids)], check=False)
@@ -87,7 +87,7 @@ def _allocs(scene: Scene, fault: TaskFault) -> tuple[str, set[str]]:
         claims = claims_of(scene.cluster.ask(f"volume/csi/{fault.volume}"))
         return scene.node(target.holder(fault.volume)), set(claims)
     name = scene.node(fault.target)
-    return name, {seen.alloc for seen in scene.cluster.look(name).processes if seen.task == PLUGIN_TASK}
+    return name, {seen.alloc for seen in scene.site.look(name).processes if seen.task == PLUGIN_TASK}
 
 
 def _of_job(scene: Scene, job: str) -> list[Alloc]:

@@ -25,7 +25,7 @@ class TransferLeadership(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Ask for it and wait."""
         name = scene.node(self.target)
-        address = f"{scene.cluster.nodes[name].address}:{RPC_PORT}"
+        address = f"{scene.site.nodes[name].address}:{RPC_PORT}"
         try:
             scene.cluster.api().put("operator/raft/transfer-leadership", address=address)
         except ApiError as refused:

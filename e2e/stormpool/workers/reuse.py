@@ -13,10 +13,11 @@ from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, of_plugin
-from stormpool.cluster import Cluster, Turn
+from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import Call, History, Observed, Reply
 from stormpool.plugins import csi, external
+from stormpool.site import Turn
 from stormpool.wait import wait_until
 
 CLEAN_WITHIN = 10.0  # seconds until a lab that was used must be clean; the agents' part of it takes under 1

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    from stormpool.cluster import Cluster
 
 STEP_TIMEOUT = 60.0  # seconds until a consumer runs, and again until its volume is free
 AGAIN_AFTER = 1.0  # seconds that a client waits before it tries again
@@ -29,5 +26,5 @@ class Workload(msgspec.Struct, frozen=True, tag=True):
         return ()
 
     @abstractmethod
-    def act(self, cluster: Cluster, seed: int) -> None:
+    def act(self, cluster: Any, seed: int) -> None:
         """Do it, and write what was done into the history."""
