@@ -12,6 +12,7 @@ from typing import Any
 
 from stormpool import settling
 from stormpool.agents.api import Api, ApiError
+from stormpool.agents.books import alloc_of
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, Misuse
@@ -38,7 +39,7 @@ VOLUME_BYTES = 64 << 20
 class Cluster(Site):
     """A lab that is up, with agents on every node."""
 
-    def __init__(self, lab: Lab, nodes: Nodes, agent: Agent, recorder: Recorder, turn: Turn) -> None:
+    def __init__(self, agent: Agent, lab: Lab, nodes: Nodes, recorder: Recorder, turn: Turn) -> None:
         super().__init__(lab, nodes, recorder, turn)
         self.task_driver = "exec" if nodes.has_cgroups else driver.NAME  # what runs tasks with volumes
         self._whole = lab if nodes.has_cgroups else driver.added_to(lab)
@@ -70,6 +71,14 @@ class Cluster(Site):
     def api(self, node: str = "") -> Api:
         """The HTTP API of one node's agent; of whichever server answers when left out."""
         return self.agents.api(node)
+
+    def allocs_of(self, job: str) -> list[Alloc]:
+        """The allocations of a job, by the servers' word."""
+        return [alloc_of(stub) for stub in self.ask(f"job/{job}/allocations")]
+
+    def retell(self) -> None:
+        """Write what the servers hold for true into a history that has just begun."""
+        self.watch.retell()
 
     def submit(self, job: dict[str, Any]) -> None:
         """Register a job, in the shape of Nomad's JSON API.

@@ -7,6 +7,7 @@ written down, for checkers to judge.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import Api
@@ -18,18 +19,22 @@ from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
+    from stormpool.site import Site
 
 LOOK_EVERY = 0.5  # seconds between two counts
 BEGINS, SAYS = "begins", "ends with "  # a task's first words, and its last
 
 
-def count(cluster: Cluster, within: float) -> None:
-    """Count tasks until books and nodes fit, at most so many seconds; write the last count down."""
+def count(site: Site, tasks: Callable[[], list[TaskView]], within: float) -> None:
+    """Count tasks until they fit the nodes, at most so many seconds; write the last count down.
+
+    `tasks`: what there is by the word of who is asked.
+    """
     counts: list[tuple[Census, list[Observed]]] = []
 
     def take() -> list[str]:
-        census = Census(cluster.recorder.now(), tasks(cluster.api()))
-        looks = [cluster.look(node.spec.name) for node in cluster.clients() if node.up]
+        census = Census(site.recorder.now(), tasks())
+        looks = [site.look(node.spec.name) for node in site.clients() if node.up]
         counts.append((census, looks))
         drivers = with_executors(census, looks)
         return [what for seen in looks for what in mismatches(census, seen, drivers)]
@@ -39,7 +44,7 @@ def count(cluster: Cluster, within: float) -> None:
         wait_until(what, take, lambda wrong: not wrong, timeout=within, every=LOOK_EVERY)
     census, looks = counts[-1]
     for event in (census, *looks):
-        cluster.recorder.write(event)
+        site.recorder.write(event)
 
 
 def tasks(api: Api) -> list[TaskView]:

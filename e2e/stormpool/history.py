@@ -17,7 +17,12 @@ import msgspec
 
 from stormpool.errors import Misuse
 
-ASKING = ("Get", "Probe", "List", "Validate")  # calls that change nothing
+# Words in the names of calls that change nothing: CSI's, and those of devices and drivers.
+ASKING = (
+    *("Get", "Probe", "List", "Validate"),
+    *("PluginInfo", "Schema", "Capabilities", "Fingerprint", "Stats", "Events", "WaitTask", "InspectTask"),
+    *("Check", "StreamStdio", "StartStream"),
+)
 SECOND = 1_000_000_000  # in a history's unit of time
 # Access modes, in Nomad's words, that let one allocation at most claim a volume to write to it.
 ONE_WRITER = frozenset({"single-node-writer", "multi-node-single-writer"})

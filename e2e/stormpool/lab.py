@@ -100,8 +100,11 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
         for role, asked in (("servers", self.servers), ("clients", self.clients)):
             if not 0 <= asked <= MAX_NODES:
                 raise Misuse(f"a lab of {asked} {role}", fix=f"ask for 0 to {MAX_NODES} of them")
-        if self.servers == 0:
-            raise Misuse("a lab without a server", fix="ask for 1, or 3 to see leaders change")
+        if self.servers == 0 and self.csi_plugins:
+            raise Misuse(
+                "a lab without a server, and so without agents, has nobody to run its CSI plugins",
+                fix="ask for 1, or 3 to see leaders change; or for plugins that agents start themselves",
+            )
         if self.pool_mib < 64:
             raise Misuse(f"pools of {self.pool_mib} MiB", fix="ZFS takes no device below 64 MiB")
         for plugin in self.csi_plugins:

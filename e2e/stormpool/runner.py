@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from stormpool import capacity, given, outcome, reporter, stubs
 from stormpool.agents import build
+from stormpool.alone.site import Alone
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse, StormpoolError
 from stormpool.history import History, Operation, Phase
@@ -29,7 +32,7 @@ from stormpool.providers.netns import Netns
 from stormpool.report.page import Judgement
 from stormpool.run import About
 from stormpool.script import Script, encode
-from stormpool.site import Turn
+from stormpool.site import Site, Turn
 from stormpool.store import Recorder, RunDirectory
 
 PROVIDERS: dict[str, Callable[[], Provider]] = {"netns": Netns}
@@ -74,7 +77,7 @@ def ending_on_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def running(asked: Asked, told: Told = lambda *_: None) -> Iterator[Cluster]:
+def running(asked: Asked, told: Told = lambda *_: None) -> Iterator[Any]:
     """A cluster that is up; on leaving, whatever happened, the report is written and nothing is left.
 
     `told` hears of each phase. Raises `Misuse` or `MachineError`; the run's directory then says why.
@@ -132,22 +135,19 @@ def written(asked: Asked, told: Told, recorder: Recorder | None = None) -> Itera
 
 
 @contextmanager
-def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
+def lab_up(asked: Asked, run: Run) -> Iterator[Any]:
     """A lab with its agents and plugins up; on leaving it is gone."""
     run.recorder.phase("prepare")
     provider = _ready_provider(asked)
-    agent = build.resolve(asked.nomad, run.tell)
-    run.about.versions["nomad"] = agent.version
-    if "/" in asked.nomad:
-        run.about.programs["nomad"] = given.program(agent.path)
     lab = asked.script.lab if asked.script else asked.lab
+    site_of = _with_agents(asked, run) if lab.servers else Alone
     if lab.plugins:
         for name in ("csi", "nomad", "goplugin"):
             stubs.ensure(name)
     run.recorder.phase("up")
     nodes = provider.up(lab, run.id, run.directory.path)
     try:
-        cluster = Cluster(lab, nodes, agent, run.recorder, run.turn)
+        cluster = site_of(lab, nodes, run.recorder, run.turn)
         try:
             cluster.start()
             yield cluster
@@ -161,7 +161,16 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Cluster]:
     _must_be_gone(nodes)
 
 
-def keep_script(cluster: Cluster) -> None:
+def _with_agents(asked: Asked, run: Run) -> Callable[[Lab, Nodes, Recorder, Turn], Site]:
+    """What makes a cluster of a lab, with the agents that were asked for."""
+    agent = build.resolve(asked.nomad, run.tell)
+    run.about.versions["nomad"] = agent.version
+    if "/" in asked.nomad:
+        run.about.programs["nomad"] = given.program(agent.path)
+    return partial(Cluster, agent)
+
+
+def keep_script(cluster: Site) -> None:
     """Write what was done to a lab into its run."""
     done = Script(cluster.lab, tuple(cluster.acts))
     cluster.turn.directory.script.write_bytes(encode(done))
@@ -172,7 +181,7 @@ def _about(asked: Asked, run_id: str, path: str) -> About:
         id=run_id,
         scenario=asked.scenario,
         guarantees=[],
-        versions={"nomad": asked.nomad},
+        versions={"nomad": asked.nomad} if asked.lab.servers else {},
         seed=asked.seed,
         lab=asked.script.lab if asked.script else asked.lab,
         provider=asked.provider,

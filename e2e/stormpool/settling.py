@@ -22,6 +22,7 @@ from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
+    from stormpool.site import Site
 
 LOOK_EVERY = 0.2  # seconds between two looks at a node on which something is left
 
@@ -74,7 +75,7 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
         wait_until("what was published is unpublished", all_undone, timeout=_left(within), every=LOOK_EVERY)
 
 
-def observe(cluster: Cluster, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
+def observe(cluster: Site, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
     """Look at a node until nothing is left on it that should not be, and write down the last look."""
     looks: list[Observed] = []
     reserved = reservations(cluster.so_far()[0]) if cluster.lab.external_plugins else {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 from google.protobuf.descriptor import FileDescriptor
@@ -16,7 +16,7 @@ from stormpool import pools, stubs
 from stormpool.companions import Companions
 from stormpool.conductor import Conductor
 from stormpool.errors import Unavailable
-from stormpool.history import History, Observed
+from stormpool.history import Alloc, History, Observed
 from stormpool.judge import RunHistory
 from stormpool.lab import Lab, Role
 from stormpool.nemesis import Plan
@@ -45,6 +45,8 @@ class Turn(msgspec.Struct, frozen=True):
 class Site(ABC):
     """A lab that is up."""
 
+    reusable: ClassVar[bool] = True  # whether it pays to make it as good as new after a run
+
     def __init__(self, lab: Lab, nodes: Nodes, recorder: Recorder, turn: Turn) -> None:
         self.lab = lab
         self.nodes: Mapping[str, Node] = nodes.nodes
@@ -70,6 +72,10 @@ class Site(ABC):
         """The lab as one with agents. Raises `Misuse` where none run."""
 
     @abstractmethod
+    def allocs_of(self, job: str) -> list[Alloc]:
+        """The allocations of a job."""
+
+    @abstractmethod
     def start(self) -> None:
         """Start all that the lab is to have; return when it is healthy."""
 
@@ -93,6 +99,9 @@ class Site(ABC):
         self.hear_out()
         self.recorder.phase("judge")
         return RunHistory(self.turn.directory.read_history().events, self.turn.directory)
+
+    def retell(self) -> None:
+        """Write what is held for true into a history that has just begun."""
 
     def hear_out(self) -> None:
         """Return when all that the taps have told is in the history."""

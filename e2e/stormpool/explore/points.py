@@ -1,7 +1,7 @@
 """Every point at which a fault can hit a run: each call of a fault-free run, each phase of it, each fault.
 
 Points that would show the same are folded: calls are told apart by their method and by which one of that
-method it is in its volume's life, not by the volume, the node or the order among volumes; for workloads
+method it is in its volume's or its task's life, not by the volume, the node or the order among volumes; for workloads
 treat all their volumes alike, and where an allocation is placed is chance. The first call of each such kind
 stands for the others. And of the phases, only those are kept at which a fault does something else than at
 another one (`Fault.phases`).
@@ -47,17 +47,22 @@ class Point(msgspec.Struct, frozen=True):
 
 def points(history: History, breaking: Sequence[Breaking]) -> list[Point]:
     """The points of a fault-free run, in the order in which the run comes to them."""
-    found: dict[tuple[str, int], Pattern] = {}
+    found: dict[tuple[str, int], tuple[Pattern, int]] = {}
     alike: Counter[tuple[str, int]] = Counter()
     lives: Counter[tuple[str, str]] = Counter()
+    made: Counter[str] = Counter()
     for call in _calls(history):
-        lives[call.method, call.volume] += 1
-        kind = (call.method, lives[call.method, call.volume])
+        about = call.volume or call.task
+        lives[call.method, about] += 1
+        made[call.method] += 1
+        kind = (call.method, lives[call.method, about])
         alike[kind] += 1
-        found.setdefault(kind, Pattern(call.method, call.volume))
+        # A task has another id in each run: its calls are told by their number among all of their method.
+        nth = kind[1] if call.volume else made[call.method]
+        found.setdefault(kind, (Pattern(call.method, call.volume), nth))
     return [
-        Point((Planned(OnCall(pattern, kind[1], phase), each.fault, each.heal_after),), alike[kind])
-        for kind, pattern in found.items()
+        Point((Planned(OnCall(pattern, nth, phase), each.fault, each.heal_after),), alike[kind])
+        for kind, (pattern, nth) in found.items()
         for phase in Phase
         for each in breaking
         if phase in each.fault.phases

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stormpool import target
-from stormpool.agents.books import alloc_of, claims_of
+from stormpool.agents.books import claims_of
 from stormpool.checkers.one_plugin_process import plugin_processes
 from stormpool.errors import MachineError
 from stormpool.faults.task_fault import TaskFault
-from stormpool.history import Alloc, Process
+from stormpool.history import Process
 from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
 
@@ -78,7 +78,7 @@ def let_go_on(scene: Scene, word: str) -> None:
 def _allocs(scene: Scene, fault: TaskFault) -> tuple[str, set[str]]:
     """The node and the allocations that are meant."""
     if fault.job:
-        allocs = [alloc for alloc in _of_job(scene, fault.job) if alloc.status == "running"]
+        allocs = [alloc for alloc in scene.site.allocs_of(fault.job) if alloc.status == "running"]
         if not allocs:
             raise MachineError(f"no allocation of {fault.job} runs")
         name = scene.node(target.node(allocs[0].node))
@@ -88,10 +88,6 @@ def _allocs(scene: Scene, fault: TaskFault) -> tuple[str, set[str]]:
         return scene.node(target.holder(fault.volume)), set(claims)
     name = scene.node(fault.target)
     return name, {seen.alloc for seen in scene.site.look(name).processes if seen.task == PLUGIN_TASK}
-
-
-def _of_job(scene: Scene, job: str) -> list[Alloc]:
-    return [alloc_of(stub) for stub in scene.cluster.ask(f"job/{job}/allocations")]
 
 
 def _is(seen: Process, word: str, allocs: Iterable[str] | None) -> bool:

@@ -48,7 +48,7 @@ class Reuse:
         cluster.recorder.turn_to(turn.directory.history)
         for event in self._told:
             cluster.recorder.write(_earlier(event, self._came_up_in))
-        cluster.watch.retell()
+        cluster.retell()
 
     def end(self) -> None:
         """The run is over: it gets its part of the lab's logs."""
@@ -60,6 +60,8 @@ class Reuse:
     def reset(self) -> None:
         """Make the lab as good as new. Raises `Spent` when that cannot be had."""
         cluster = self.cluster
+        if not cluster.reusable:
+            raise Spent("a lab without agents is up sooner than it is as good as new")
         if changed := cluster.agents.changed:
             raise Spent(f"the lab cannot be used again: other agents run on {', '.join(sorted(changed))}")
         try:

@@ -6,6 +6,7 @@ from stormpool.workloads.contend import Contend, contend
 from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
+from stormpool.workloads.lives import Lives, lives
 from stormpool.workloads.read_back import ReadBack, read_back
 from stormpool.workloads.tasks import Kind, Tasks, tasks
 from stormpool.workloads.use_dataset import UseDataset, use_dataset
@@ -21,6 +22,7 @@ __all__ = [
     "Hold",
     "How",
     "Kind",
+    "Lives",
     "ReadBack",
     "Tasks",
     "UseDataset",
@@ -31,6 +33,7 @@ __all__ = [
     "end_by_itself",
     "hand_over",
     "hold",
+    "lives",
     "read_back",
     "tasks",
     "use_dataset",

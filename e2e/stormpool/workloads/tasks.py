@@ -86,7 +86,7 @@ class Tasks(Workload, frozen=True):
             threading.Event().wait(self.goes_on)
             go_on = [name for name, done in zip(each, started, strict=True) if done or self.kind.lasting]
             list(pool.map(lambda name: runs(cluster, name, name, self.timeout), go_on))
-            counting.count(cluster, self.timeout)
+            counting.count(cluster, lambda: counting.tasks(cluster.api()), self.timeout)
             list(pool.map(lambda name: self._stop(cluster, name), each))
 
     def _start(self, cluster: Cluster, name: str) -> bool:

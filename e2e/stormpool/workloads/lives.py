@@ -1,0 +1,158 @@
+"""Lives of tasks in a lab without agents: started, waited for, stopped and destroyed as an agent would."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import TYPE_CHECKING
+
+import grpc
+from msgspec import structs
+
+from stormpool import counting
+from stormpool.goplugin.driver import Exit, Handle, Task
+from stormpool.history import Ended, Operation, TaskView
+from stormpool.workloads.tasks import FOR_EVER, ROUNDS_A_SECOND, SCRIPT, Kind
+from stormpool.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from stormpool.alone.site import Alone
+
+NODE = "client1"
+DIRECTORIES = ("alloc/logs", "{task}/local", "{task}/secrets", "{task}/tmp")
+
+
+class Lives(Workload, frozen=True):
+    """So many tasks at once, each from its start to its end; so many turns, one after another."""
+
+    count: int
+    turns: int
+    kind: Kind
+    goes_on: float  # seconds until a task that does not end by itself is stopped
+    timeout: float  # seconds until the tasks must fit their executors, once faults were
+
+    @property
+    def steps(self) -> int:
+        """Tasks."""
+        return self.count * self.turns
+
+    def smaller(self) -> Iterable[Lives]:
+        """Half of the turns, half of the tasks."""
+        if self.turns > 1:
+            yield structs.replace(self, turns=self.turns // 2)
+        if self.count > 1:
+            yield structs.replace(self, count=self.count // 2)
+
+    def act(self, cluster: Alone, seed: int) -> None:
+        """Do it, a thread a task."""
+        chance = Random(f"{seed} {self.kind.name}")
+        for turn in range(1, self.turns + 1):
+            first = (turn - 1) * self.count + 1
+            with ThreadPoolExecutor(self.count, thread_name_prefix="workload") as pool:
+                begun = [
+                    pool.submit(Life, cluster, f"{self.kind.name}{number}", _id(chance), self.kind)
+                    for number in range(first, first + self.count)
+                ]
+                lives = [each.result() for each in begun]
+                if not self.kind.seconds:
+                    threading.Event().wait(self.goes_on)
+                    counting.count(cluster, lambda: [*cluster.tasks.values()], self.timeout)
+                list(pool.map(Life.end, lives))
+
+
+class Life:
+    """One task, from its start."""
+
+    def __init__(self, site: Alone, name: str, alloc: str, kind: Kind) -> None:
+        self._site, self._kind = site, kind
+        self._keeper = site.keeper(kind.driver)
+        self._task = self._described(name, alloc)
+        self._handle: Handle | None = None
+        began, error = site.recorder.now(), ""
+        site.tasks[alloc] = TaskView(alloc, name, NODE, "pending", kind.driver)
+        try:
+            self._handle = self._keeper.start(self._task)
+            self._is("running")
+        except grpc.RpcError as failed:
+            error = str(failed.details())
+            self._is("dead")
+        site.recorder.write(Operation(began, "start", name, site.recorder.now(), alloc, NODE, error))
+        self._ended: list[Exit] = []
+        self._waiting = threading.Thread(target=self._wait, daemon=True)
+        self._waiting.start()
+
+    def end(self) -> None:
+        """Stop the task unless it ends by itself, destroy it, and write down how it ended."""
+        if self._handle is None:
+            return
+        began, error = self._site.recorder.now(), ""
+        try:
+            if not self._kind.seconds:
+                self._keeper.stop(self._handle, timeout=2.0)
+        except grpc.RpcError as failed:
+            error = str(failed.details())
+        self._waiting.join()
+        self._keeper.destroy(self._handle)
+        self._tell(Operation(began, "stop", self._task.name, self._site.recorder.now(), error=error))
+
+    def _wait(self) -> None:
+        if self._handle is not None:
+            with contextlib.suppress(grpc.RpcError):
+                self._ended.append(self._keeper.wait(self._handle))
+            self._is("dead")
+
+    def _tell(self, done: Operation) -> None:
+        recorder, task = self._site.recorder, self._task
+        recorder.write(done)
+        with contextlib.suppress(OSError):
+            said = counting.last_words(self._site.nodes[NODE].read(task.stdout))
+            told = [(each.code, each.signal) for each in self._ended if not each.error]
+            recorder.write(Ended(recorder.now(), task.alloc_id, task.name, NODE, told, said))
+
+    def _is(self, state: str) -> None:
+        tasks, alloc = self._site.tasks, self._task.alloc_id
+        tasks[alloc] = structs.replace(tasks[alloc], state=state)
+
+    def _described(self, name: str, alloc: str) -> Task:
+        """The task, with the directories that an agent would have made for it."""
+        kind, here = self._kind, f"{self._site.lab.data_dir}/alloc/{alloc}"
+        made = [f"{here}/{each.format(task=name)}" for each in DIRECTORIES]
+        self._site.nodes[NODE].run(["mkdir", "-p", *made])
+        rounds = round(kind.seconds * ROUNDS_A_SECOND) or FOR_EVER
+        config = {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT], **kind.config}
+        env = {"ROUNDS": str(rounds), "CODE": str(kind.code), "PLACE": kind.place}
+        return Task(
+            id=f"{alloc}/{name}/{alloc[:8]}",
+            name=name,
+            alloc_id=alloc,
+            config=self._keeper.driver.task_config(config),
+            env={**env, "NOMAD_ALLOC_ID": alloc, "NOMAD_TASK_NAME": name},
+            alloc_dir=here,
+            stdout=f"{here}/alloc/logs/{name}.stdout.0",
+            stderr=f"{here}/alloc/logs/{name}.stderr.0",
+            job=name,
+        )
+
+
+def _id(chance: Random) -> str:
+    """An allocation's."""
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+
+
+def lives(
+    count: int = 1,
+    kind: Kind | None = None,
+    *,
+    turns: int = 1,
+    goes_on: float = 1.0,
+    timeout: float = 5.0,
+) -> Lives:
+    """Have so many tasks live at once, `turns` times one after another, in a lab without agents.
+
+    Each is stopped after `goes_on` seconds, unless it ends by itself (`kind.seconds`).
+    """
+    return Lives(count, turns, kind or Kind(), goes_on, timeout)
