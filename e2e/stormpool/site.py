@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2
 
 from stormpool import pools, stubs
+from stormpool.capability import Capability
 from stormpool.companions import Companions
 from stormpool.conductor import Conductor
 from stormpool.errors import Unavailable
@@ -100,8 +101,15 @@ class Site(ABC):
         self.recorder.phase("judge")
         return RunHistory(self.turn.directory.read_history().events, self.turn.directory)
 
+    @abstractmethod
     def retell(self) -> None:
         """Write what is held for true into a history that has just begun."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to the lab: to its nodes, and to what runs on them."""
+        agents = {Capability.AGENTS} if self.lab.servers else set()
+        return self._nodes.capabilities | agents
 
     def hear_out(self) -> None:
         """Return when all that the taps have told is in the history."""
@@ -156,8 +164,8 @@ class Site(ABC):
         nothing.
         """
         for planned in plan.planned:
-            for need in sorted(planned.fault.needs - self._nodes.capabilities):
-                raise Unavailable(f"{type(planned.fault).__name__} needs a provider that can {need}")
+            for need in sorted(planned.fault.needs - self.capabilities):
+                raise Unavailable(f"{type(planned.fault).__name__} needs a lab in which one can {need}")
             planned.fault.check(planned.when)
             planned.fault.prepare()
 

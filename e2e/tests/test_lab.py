@@ -5,6 +5,7 @@ import pytest
 from stormpool import capacity
 from stormpool.errors import Misuse
 from stormpool.lab import CsiPlugin, Lab, Role
+from stormpool.plugins import csi
 
 
 def test_nodes_are_named_by_role_servers_first() -> None:
@@ -18,7 +19,8 @@ def test_nodes_are_named_by_role_servers_first() -> None:
 
 def test_no_server() -> None:
     with pytest.raises(Misuse, match="without a server"):
-        Lab(servers=0)
+        Lab(servers=0, plugins=[csi.zfs()])
+    assert Lab(servers=0).names(Role.SERVER) == ()
 
 
 def test_too_many_nodes() -> None:

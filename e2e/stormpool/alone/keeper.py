@@ -24,6 +24,7 @@ from stormpool.wait import wait_until
 # Seconds in which a plugin whose connection broke is gone, if it is (helper/pluginutils/grpcutils/utils.go).
 GONE_WITHIN = 3.0
 GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+STOP_TRIES = 5  # an agent's, which waits longer each time (task_runner.go, `killFailureLimit`)
 NEVER = 1e6  # seconds: a wait for a task has no end of its own
 
 Answer = TypeVar("Answer")
@@ -70,13 +71,24 @@ class Keeper:
                 lost = self._recover(handle)
                 if lost:
                     return Exit(error=lost)
+            except grpc.RpcError as error:  # the plugin lives, and cannot tell: the task is given up
+                self.destroy(handle)
+                return Exit(error=str(error.details()))
 
     def stop(self, handle: Handle, timeout: float) -> None:
-        """Stop a task; the plugin that has come back is asked again."""
-        with contextlib.suppress(PluginGone):
-            return self._ask(lambda driver: driver.stop(handle.task.id, timeout))
-        self._recover(handle)
-        return self.driver.stop(handle.task.id, timeout)
+        """Stop a task, asked some times; the plugin that has come back is asked as well.
+
+        Raises `grpc.RpcError` with its last answer.
+        """
+        for turn in range(1, STOP_TRIES + 1):
+            try:
+                return self._ask(lambda driver: driver.stop(handle.task.id, timeout))
+            except PluginGone:
+                self._recover(handle)
+            except grpc.RpcError:
+                if turn == STOP_TRIES:
+                    raise
+        return None
 
     def destroy(self, handle: Handle) -> None:
         """Have a task forgotten; asked for once, and what goes wrong is nobody's business then."""

@@ -53,6 +53,9 @@ class Alone(Site):
         if self._collector is not None:
             self._collector.close()
 
+    def retell(self) -> None:
+        """Nothing: nobody but the run itself holds anything for true."""
+
     def run(self, *acting: Workload | Plan, settle: float = SETTLE_TIMEOUT) -> RunHistory:
         """Run workloads and plans of faults at once, heal, let all settle, observe every node.
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from stormpool import faults, outcome, target
+from stormpool.capability import Capability
 from stormpool.errors import MachineError, Misuse
 from stormpool.explore import points
 from stormpool.explore.points import Breaking, Point
@@ -142,6 +143,8 @@ class Exploration:
         if not script.acts:
             raise Misuse(f"{self.subject.scenario} never calls `cluster.run`", fix="explore one that does")
         breaking = [BREAKING[name] for name in self.subject.faults]
+        if not script.lab.servers:
+            breaking = [each for each in breaking if Capability.AGENTS not in each.fault.needs]
         self.points = points.points(base.read_history(), breaking)
         return script
 

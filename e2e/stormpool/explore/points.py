@@ -1,10 +1,10 @@
 """Every point at which a fault can hit a run: each call of a fault-free run, each phase of it, each fault.
 
 Points that would show the same are folded: calls are told apart by their method and by which one of that
-method it is in its volume's or its task's life, not by the volume, the node or the order among volumes; for workloads
-treat all their volumes alike, and where an allocation is placed is chance. The first call of each such kind
-stands for the others. And of the phases, only those are kept at which a fault does something else than at
-another one (`Fault.phases`).
+method it is in its volume's or its task's life, not by the volume, the node or the order among volumes; for
+workloads treat all their volumes alike, and where an allocation is placed is chance. The first call of each
+such kind stands for the others. And of the phases, only those are kept at which a fault does something else
+than at another one (`Fault.phases`).
 """
 
 from __future__ import annotations

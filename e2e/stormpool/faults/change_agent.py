@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormpool.agents import build
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -15,6 +16,8 @@ class ChangeAgent(Fault, frozen=True):
     by the lab's own program, in the same way, unless it is `for_good`. An agent may be unable to read what a
     later one wrote: then it ends at once, and healing fails with what it said.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
     version: str

@@ -14,7 +14,7 @@ class CrashNode(Fault, frozen=True):
     Its disk stays. Healed by booting it: its pool is imported, its agent started with the data it had.
     """
 
-    needs = frozenset({Capability.CRASH})
+    needs = frozenset({Capability.CRASH, Capability.AGENTS})
 
     target: Target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 
@@ -34,6 +35,8 @@ class DeregisterVolume(Fault, frozen=True):
     lives. Healed by registering it with what it had: that is in the run's directory meanwhile, but for
     secrets, which the API does not tell.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     volume: str
     force: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target, holder
@@ -14,6 +15,8 @@ class DetachVolume(Fault, frozen=True):
     with their words. Every request is refused by Nomad 1.6.1, 1.8.0 and 1.10.5 ("Unknown allocation"), not by
     1.3.1. Nothing is to be healed.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     volume: str
     target: Target | None = None

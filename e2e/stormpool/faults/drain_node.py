@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -15,6 +16,8 @@ class DrainNode(Fault, frozen=True):
     `deadline`: seconds until those that have not ended are made to. System jobs, plugins among them, end
     last; with `ignore_system_jobs` they stay. Healed by ending the drain and making the client eligible.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
     deadline: float = 60.0

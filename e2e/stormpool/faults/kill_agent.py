@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -9,6 +10,8 @@ from stormpool.target import Target
 
 class KillAgent(Fault, frozen=True):
     """SIGKILL to a node's agent; tasks and executors live on, as they do. Healed by starting it again."""
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
 

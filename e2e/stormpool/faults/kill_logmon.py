@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults import task
 from stormpool.faults.task_fault import TaskFault
 from stormpool.scene import Scene
@@ -14,6 +15,8 @@ class KillLogmon(TaskFault, frozen=True):
     What the task prints is read by nobody then, and a task that prints much waits; its agent starts no other
     while it runs itself. Healed by restarting the agent of the node, if tasks have none there.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     def inject(self, scene: Scene) -> str:
         """Kill them."""

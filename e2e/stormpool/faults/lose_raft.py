@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -14,6 +15,8 @@ class LoseRaft(Fault, frozen=True):
     term, and a majority of such may lose what was committed. It need not answer yet when that is injected.
     Healed by starting the agent, where it does not run; what is lost stays lost, but for what a leader sends.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
 

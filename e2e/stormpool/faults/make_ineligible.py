@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -12,6 +13,8 @@ class MakeIneligible(Fault, frozen=True):
 
     Healed by making it eligible.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
 

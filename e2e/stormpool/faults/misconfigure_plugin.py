@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from stormpool.capability import Capability
 from stormpool.errors import Misuse
 from stormpool.faults.fault import Fault
 from stormpool.lab import CsiPlugin
@@ -16,6 +17,8 @@ class MisconfigurePlugin(Fault, frozen=True):
 
     Healed by the lab's own configuration; every instance is a new one then.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     plugin: str
     argv: tuple[str, ...]

@@ -10,7 +10,7 @@ from stormpool.scene import Scene
 class NetworkFault(Fault, frozen=True):
     """Packets between nodes are dropped; established connections stall, none is reset."""
 
-    needs = frozenset({Capability.FIREWALL})
+    needs = frozenset({Capability.FIREWALL, Capability.AGENTS})
 
     def heal(self, scene: Scene) -> None:
         """Let the packets go; when nothing is wrong with any link any more, wait until the servers agree."""

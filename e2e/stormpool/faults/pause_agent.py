@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -9,6 +10,8 @@ from stormpool.target import Target
 
 class PauseAgent(Fault, frozen=True):
     """SIGSTOP to a node's agent: it keeps its connections and says nothing. Healed by SIGCONT."""
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -13,6 +14,8 @@ class PurgeNode(Fault, frozen=True):
     A client that lives may register again by itself, and one that has crashed does when it is booted. Healed
     by restarting its agent where the servers do not know it, and waiting until they hold it for ready.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.faults.stop_allocation import holding
 from stormpool.scene import Scene
@@ -9,6 +10,8 @@ from stormpool.scene import Scene
 
 class RestartAllocation(Fault, frozen=True):
     """The tasks of the allocation that holds a volume are restarted in place, as by `nomad alloc restart`."""
+
+    needs = frozenset({Capability.AGENTS})
 
     volume: str
 

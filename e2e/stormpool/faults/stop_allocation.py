@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stormpool.agents.books import claims_of
+from stormpool.capability import Capability
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -10,6 +11,8 @@ from stormpool.scene import Scene
 
 class StopAllocation(Fault, frozen=True):
     """The allocation that holds a volume is stopped, as by `nomad alloc stop`; its job gets another one."""
+
+    needs = frozenset({Capability.AGENTS})
 
     volume: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stormpool.agents.api import ApiError
 from stormpool.agents.nomad import RPC_PORT
+from stormpool.capability import Capability
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -19,6 +20,8 @@ class TransferLeadership(Fault, frozen=True):
 
     Agents from 1.7 on can; injecting it fails with others. It is injected when the other leads.
     """
+
+    needs = frozenset({Capability.AGENTS})
 
     target: Target = FOLLOWER
 

@@ -68,20 +68,19 @@ class Life:
     """One task, from its start."""
 
     def __init__(self, site: Alone, name: str, alloc: str, kind: Kind) -> None:
-        self._site, self._kind = site, kind
+        self._site, self._kind, self._alloc = site, kind, alloc
         self._keeper = site.keeper(kind.driver)
-        self._task = self._described(name, alloc)
         self._handle: Handle | None = None
+        self._ended: list[Exit] = []
         began, error = site.recorder.now(), ""
         site.tasks[alloc] = TaskView(alloc, name, NODE, "pending", kind.driver)
         try:
-            self._handle = self._keeper.start(self._task)
+            self._handle = self._keeper.start(self._described(name))
             self._is("running")
         except grpc.RpcError as failed:
             error = str(failed.details())
             self._is("dead")
         site.recorder.write(Operation(began, "start", name, site.recorder.now(), alloc, NODE, error))
-        self._ended: list[Exit] = []
         self._waiting = threading.Thread(target=self._wait, daemon=True)
         self._waiting.start()
 
@@ -93,11 +92,12 @@ class Life:
         try:
             if not self._kind.seconds:
                 self._keeper.stop(self._handle, timeout=2.0)
-        except grpc.RpcError as failed:
+        except grpc.RpcError as failed:  # an agent that cannot stop a task has it destroyed
             error = str(failed.details())
+            self._keeper.destroy(self._handle)
         self._waiting.join()
         self._keeper.destroy(self._handle)
-        self._tell(Operation(began, "stop", self._task.name, self._site.recorder.now(), error=error))
+        self._tell(self._handle.task, Operation(began, "stop", "", self._site.recorder.now(), error=error))
 
     def _wait(self) -> None:
         if self._handle is not None:
@@ -105,21 +105,22 @@ class Life:
                 self._ended.append(self._keeper.wait(self._handle))
             self._is("dead")
 
-    def _tell(self, done: Operation) -> None:
-        recorder, task = self._site.recorder, self._task
-        recorder.write(done)
+    def _tell(self, task: Task, done: Operation) -> None:
+        recorder = self._site.recorder
+        recorder.write(structs.replace(done, subject=task.name))
         with contextlib.suppress(OSError):
             said = counting.last_words(self._site.nodes[NODE].read(task.stdout))
             told = [(each.code, each.signal) for each in self._ended if not each.error]
             recorder.write(Ended(recorder.now(), task.alloc_id, task.name, NODE, told, said))
 
     def _is(self, state: str) -> None:
-        tasks, alloc = self._site.tasks, self._task.alloc_id
-        tasks[alloc] = structs.replace(tasks[alloc], state=state)
+        tasks = self._site.tasks
+        tasks[self._alloc] = structs.replace(tasks[self._alloc], state=state)
 
-    def _described(self, name: str, alloc: str) -> Task:
+    def _described(self, name: str) -> Task:
         """The task, with the directories that an agent would have made for it."""
-        kind, here = self._kind, f"{self._site.lab.data_dir}/alloc/{alloc}"
+        kind, alloc = self._kind, self._alloc
+        here = f"{self._site.lab.data_dir}/alloc/{alloc}"
         made = [f"{here}/{each.format(task=name)}" for each in DIRECTORIES]
         self._site.nodes[NODE].run(["mkdir", "-p", *made])
         rounds = round(kind.seconds * ROUNDS_A_SECOND) or FOR_EVER
