@@ -23,7 +23,6 @@ from stormpool.wait import wait_until
 NODE = "client1"
 POOL_MIB = 512  # of the node's own pool
 OBSERVER = Path(__file__).parents[2] / "observe.py"
-GONE_WITHIN = 5.0  # seconds until what was undone is not seen any more
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Asked:
     plugin: CsiPlugin
     size: int = 64 << 20  # bytes of each volume
     secrets: Mapping[str, str] = field(default_factory=dict)  # given with every call that takes any
+    patience: float = 10.0  # seconds for which a call is repeated until it is OK, or a leftover looked for
 
 
 @contextmanager
@@ -67,6 +67,7 @@ class Bench:
         self.python = nodes.python
         self.plugin = Plugin(asked.plugin, self.node, nodes, logs)
         self.parameters, self.size, self.secrets = asked.plugin.parameters, asked.size, asked.secrets
+        self.patience = asked.patience
         self.capability = self._capability()
         self.up: tuple[str, ...] = ()  # the calls that bring a volume of this plugin up
         self.lists = False  # whether it lists its volumes
@@ -134,7 +135,7 @@ class Bench:
     def must_be_bare(self) -> None:
         """Raise `Broken` when something is mounted that was not before the first volume was made."""
         try:
-            wait_until("no mount is left", self._left, lambda left: not left, timeout=GONE_WITHIN)
+            wait_until("no mount is left", self._left, lambda left: not left, timeout=self.patience)
         except TimedOut:
             raise Broken(f"still mounted once all was undone: {', '.join(self._left())}") from None
 

@@ -61,7 +61,7 @@ def killed_within(method: str) -> Rule[Bench]:
 
     @rule(source="Timeouts: a retried call continues where it left off (idempotency, MUST)", of=method)
     def killed_during(bench: Bench) -> None:
-        """The plugin is killed while it works on a call, which is then repeated: all is as if it never was."""
+        """The plugin is killed while it works on a call, which is then repeated: all is as it should be."""
         bench.needs("NodePublishVolume", method)
         volume = bench.volume()
         volume.up()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool.conform.csi.bench import GONE_WITHIN, Bench
+from stormpool.conform.csi.bench import Bench
 from stormpool.conform.rule import Broken, rule
 from stormpool.errors import TimedOut
 from stormpool.wait import wait_until
@@ -21,7 +21,7 @@ def nothing_is_left(bench: Bench) -> None:
     bench.must_be_bare()
     try:
         wait_until(
-            "no process is left", lambda: _new(bench, before), lambda new: not new, timeout=GONE_WITHIN
+            "no process is left", lambda: _new(bench, before), lambda new: not new, timeout=bench.patience
         )
     except TimedOut:
         left = _new(bench, before)

@@ -14,7 +14,6 @@ from stormpool.wait import wait_until
 if TYPE_CHECKING:
     from stormpool.conform.csi.bench import Bench
 
-PATIENCE = 10.0  # seconds for which a call that is not answered with OK is repeated
 TAKES_SECRETS = frozenset({*life.ALL} - {"NodeUnpublishVolume", "NodeUnstageVolume"})
 
 
@@ -63,10 +62,14 @@ class Volume:
 
         try:
             return wait_until(
-                f"{method} is OK", answered, lambda answer: answer is not None, timeout=PATIENCE, every=0.1
+                f"{method} is OK",
+                answered,
+                lambda answer: answer is not None,
+                timeout=self._bench.patience,
+                every=0.1,
             )
         except TimedOut:
-            raise Broken(f"{why}, and {PATIENCE:g} s later still {last}") from None
+            raise Broken(f"{why}, and {self._bench.patience:g} s later still {last}") from None
 
     def take(self, method: str, answer: Any) -> None:
         """Take in the answer of a call."""
