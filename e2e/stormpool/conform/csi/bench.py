@@ -16,11 +16,10 @@ from stormpool.conform.csi.plugin import Plugin, Refused
 from stormpool.conform.csi.volume import Volume
 from stormpool.conform.rule import Broken, NotOffered
 from stormpool.errors import TimedOut
-from stormpool.lab import CsiPlugin, Lab
-from stormpool.node import Nodes, Provider
+from stormpool.lab import CsiPlugin, Lab, Role
+from stormpool.node import Node, Nodes, Provider
 from stormpool.wait import wait_until
 
-NODE = "client1"
 POOL_MIB = 512  # of the node's own pool
 OBSERVER = Path(__file__).parents[2] / "observe.py"
 
@@ -36,20 +35,22 @@ class Asked:
 
 
 @contextmanager
-def nodes_up(provider: Provider, lab_id: str, directory: Path) -> Iterator[Nodes]:
-    """A lab's nodes, without agents: one with a pool. It is gone on leaving."""
-    nodes = provider.up(Lab(servers=1, clients=1), lab_id, directory)
+def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
+    """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
+    lab = Lab(servers=1, clients=count)
+    nodes = provider.up(lab, lab_id, directory)
     try:
-        pools.start(nodes.nodes[NODE], POOL_MIB, directory / "zfs.log")
+        for name in lab.names(Role.CLIENT):
+            pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")
         yield nodes
     finally:
         nodes.down()
 
 
 @contextmanager
-def set_up(nodes: Nodes, asked: Asked, logs: Path) -> Iterator[Bench]:
-    """A bench with the plugin serving on it; on leaving the node is as it was."""
-    bench = Bench(nodes, asked, logs)
+def set_up(nodes: Nodes, asked: Asked, logs: Path, node: str = "client1") -> Iterator[Bench]:
+    """A bench with the plugin serving on a node; on leaving the node is as it was."""
+    bench = Bench(nodes, nodes.nodes[node], asked, logs)
     try:
         bench.start()
         yield bench
@@ -62,8 +63,8 @@ class Bench:
 
     directory = "/run/conform"  # where volumes are staged and published
 
-    def __init__(self, nodes: Nodes, asked: Asked, logs: Path) -> None:
-        self.node = nodes.nodes[NODE]
+    def __init__(self, nodes: Nodes, node: Node, asked: Asked, logs: Path) -> None:
+        self.node = node
         self.python = nodes.python
         self.plugin = Plugin(asked.plugin, self.node, nodes, logs)
         self.parameters, self.size, self.secrets = asked.plugin.parameters, asked.size, asked.secrets

@@ -29,27 +29,37 @@ class Wanted:
     plugin: str  # its command line
     parameters: tuple[str, ...]  # KEY=VALUE
     secrets: Path | None
-    size: int
+    size: int  # bytes
     rules: tuple[str, ...]
     without: tuple[str, ...]
+    patience: float  # seconds
     junit: Path | None
     logs: Path | None  # where the plugin's log is kept
     provider: str
 
     def asked(self) -> Asked:
         """The plugin and its volumes. Raises `Misuse`."""
+        if not self.plugin.strip():
+            raise Misuse("no plugin to judge", fix="say --plugin 'COMMAND --its-options {endpoint}'")
         given = dict(_pair(each) for each in self.parameters)
         try:
-            argv = tuple(shlex.split(self.plugin))
+            first, *rest = shlex.split(self.plugin)
         except ValueError as error:
             raise Misuse(
                 f"--plugin cannot be split into words: {error}", fix="quote it as a shell would"
             ) from error
-        return Asked(CsiPlugin(id="plugin", argv=argv, parameters=given), self.size, _secrets(self.secrets))
+        program = str(Path(first).absolute()) if "/" in first else first  # a node has a directory of its own
+        plugin = CsiPlugin(id="plugin", argv=(program, *rest), parameters=given)
+        return Asked(plugin, self.size, _secrets(self.secrets), self.patience)
 
     def picked(self) -> list[Rule[Bench]]:
         """The rules to judge. Raises `Misuse`."""
         return picked(rules.ALL, self.rules, self.without)
+
+
+def listed(wanted: Wanted) -> str:
+    """The rules that would be judged, each with its source."""
+    return "".join(f"{each.name}  [{each.source}]\n" for each in wanted.picked())
 
 
 def _pair(text: str) -> tuple[str, str]:

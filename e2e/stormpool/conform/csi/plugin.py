@@ -10,7 +10,7 @@ import grpc
 
 from stormpool import stubs
 from stormpool.conform.rule import Broken
-from stormpool.errors import MachineError, TimedOut
+from stormpool.errors import MachineError, Misuse, TimedOut
 from stormpool.lab import CsiPlugin
 from stormpool.node import Node, Nodes, Process
 from stormpool.wait import wait_until
@@ -18,7 +18,6 @@ from stormpool.wait import wait_until
 SERVES_WITHIN = 30.0  # seconds until a plugin that was started says that it is ready
 ENDS_WITHIN = 10.0  # seconds until a process that was killed is gone
 CALL = 60.0  # seconds a call may take
-SOCKET = "csi.sock"
 # A connection of its own to each process, tried again at once: a plugin is back within milliseconds.
 CHANNEL = (
     ("grpc.use_local_subchannel_pool", 1),
@@ -42,10 +41,11 @@ class Plugin:
     def __init__(self, spec: CsiPlugin, node: Node, nodes: Nodes, logs: Path) -> None:
         stubs.ensure("csi")
         self.pb, self._rpc = stubs.load("csi", "csi_pb2"), stubs.load("csi", "csi_pb2_grpc")
-        self.endpoint = f"unix://{nodes.door}/{SOCKET}"
+        socket = f"{node.spec.name}-csi.sock"
+        self.endpoint = f"unix://{nodes.door}/{socket}"
         self.log = logs / f"{spec.id}.log"
         self._node = node
-        self._socket = Path(nodes.sockets.to(SOCKET))
+        self._socket = Path(nodes.sockets.to(socket))
         self._argv, self._env = _command(spec, self.endpoint, node, nodes)
         self._process: Process | None = None
         self._channel: grpc.Channel | None = None
@@ -126,5 +126,12 @@ class Plugin:
 def _command(spec: CsiPlugin, endpoint: str, node: Node, nodes: Nodes) -> tuple[list[str], dict[str, str]]:
     """The argv and environment of a plugin on a node."""
     words = {"endpoint": endpoint, "node": node.spec.name, "cloud": nodes.cloud, "role": "monolith"}
-    env = {name: value.format_map(words) for name, value in spec.env.items()}
-    return [word.format_map(words) for word in spec.argv], {**env, "CSI_ENDPOINT": endpoint}
+    try:
+        argv = [word.format_map(words) for word in spec.argv]
+        env = {name: value.format_map(words) for name, value in spec.env.items()}
+    except (KeyError, ValueError, IndexError) as error:
+        raise Misuse(
+            f"{' '.join(spec.argv)}: {error} stands for nothing",
+            fix=f"say {{{'}, {'.join(words)}}}, and other braces twice",
+        ) from error
+    return argv, {**env, "CSI_ENDPOINT": endpoint}
