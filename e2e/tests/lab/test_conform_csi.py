@@ -1,4 +1,4 @@
-"""The reference plugin keeps every rule for CSI plugins, and each rule names a fault that was built into it."""
+"""The reference plugin keeps every rule for CSI plugins, and each rule names a fault built into it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ FAULTY = [
     ),
     Faulty("wrong_volume", ["volumes at once"]),
     Faulty("amnesia", of("killed after", *life.UP, "the file is written", *UNDO)),
-    Faulty("forgetful_unstage", of("killed after", "NodeUnstageVolume")),
+    Faulty("forgetful_unstage", ["files are kept", *of("killed after", "NodeUnstageVolume")]),
     Faulty("stale_socket", of("killed after", "DeleteVolume")),
     Faulty("stale_lock", of("killed during", *life.ALL), latency=0.05),
     Faulty("leaky_unstage", ["nothing is left"], kind="attach"),

@@ -18,7 +18,8 @@ WRITE = "the file is written"
 # Twice up and down: what a crash lost may show only once the volume is brought up again.
 ONCE = (*life.UP[1:], WRITE, *life.DOWN[:-1])
 LIFE = ("CreateVolume", *ONCE, *life.UP[1:], "the file is read", *life.DOWN)
-MOMENTS = (0.0, 0.3, 0.7)  # of the time the call takes, when it is killed
+# A call is killed at so many moments of the time it takes, or more while that takes less than so many seconds.
+LEAST, MOST, ENOUGH = 3, 16, 2.0
 
 
 def killed_between(step: str) -> Rule[Bench]:
@@ -60,7 +61,7 @@ def killed_within(method: str) -> Rule[Bench]:
     """The plugin is killed while it works on a call."""
 
     @rule(source="Timeouts: a retried call continues where it left off (idempotency, MUST)", of=method)
-    def killed_during(bench: Bench) -> None:
+    def killed_during(bench: Bench) -> str:
         """The plugin is killed while it works on a call, which is then repeated: all is as it should be."""
         bench.needs("NodePublishVolume", method)
         volume = bench.volume()
@@ -69,16 +70,25 @@ def killed_within(method: str) -> Rule[Bench]:
         due = life.before(method, bench.up)
         volume.to(due)
         took, usual = _timed(volume, method)
-        for moment in MOMENTS:
+        began, times = time.monotonic(), 0
+        while times < LEAST or (times < MOST and time.monotonic() - began < ENOUGH):
             volume.persist_to(due, f"killed during {method} and repeated")
-            _cut_short(bench, volume, method, moment * took)
+            _cut_short(bench, volume, method, fraction(times) * took)
+            times += 1
             if volume.mounts() != usual:
                 raise Broken(f"mounted once it was repeated: {volume.mounts()}; at other times: {usual}")
         _must_still_hold(volume, method)
         volume.fall(f"killed during {method}")
         bench.must_be_bare()
+        return f"killed at {times} moments of the {took * 1000:.0f} ms it takes"
 
     return killed_during
+
+
+def fraction(number: int) -> float:
+    """The n-th of fractions that fill the span from 0 to 1 ever more evenly: 0, 1/2, 1/4, 3/4, 1/8 …"""
+    bits = f"{number:b}"
+    return int(bits[::-1], 2) / (1 << len(bits))
 
 
 def _timed(volume: Volume, method: str) -> tuple[float, list[str]]:
