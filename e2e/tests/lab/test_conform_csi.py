@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+import shlex
+import signal
+import subprocess
+import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +16,17 @@ from queue import SimpleQueue
 import pytest
 from msgspec import structs
 
+from harness import CommandLine, command
+from stormpool import programs
 from stormpool.conform import results, suite
 from stormpool.conform.csi import life, rules, sanity
 from stormpool.conform.csi.bench import Asked, nodes_up, set_up
 from stormpool.conform.results import Outcome, Result
 from stormpool.conform.rule import picked
+from stormpool.lab import CsiPlugin
 from stormpool.node import Nodes
 from stormpool.plugins import csi
+from stormpool.programs import FIXTURES
 from stormpool.providers.netns import Netns
 
 pytestmark = pytest.mark.lab
@@ -105,8 +114,8 @@ def judged(faulty: Faulty, nodes: Nodes, node: str, logs: Path) -> list[Result]:
     plugin = csi.zfs(kind=faulty.kind, mutant=faulty.mutant, latency=faulty.latency)
     argv = tuple(word.replace("{cloud}", f"{{cloud}}/{{node}}-{faulty.mutant}") for word in plugin.argv)
     asked = Asked(structs.replace(plugin, argv=argv), patience=SOON if faulty.mutant else PATIENT)
-    with set_up(nodes, asked, logs, node) as bench:
-        return list(suite.run(picked(rules.ALL, faulty.breaks, [sanity.NAME]), bench))
+    chosen = picked(rules.ALL, faulty.breaks, [sanity.NAME])
+    return list(suite.run(chosen, lambda: set_up(nodes, asked, logs, node)))
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +156,67 @@ def test_a_faulty_plugin_is_named(faulty: Faulty, found: dict[Faulty, list[Resul
 def test_every_rule_of_ours_names_some_fault() -> None:
     named = {rule for faulty in FAULTY for rule in faulty.breaks}
     assert named == {rule.name for rule in rules.ALL} - {sanity.NAME}
+
+
+def command_line(mutant: str, *argv: str | Path) -> list[str | Path]:
+    """The command on the reference plugin."""
+    plugin = csi.zfs(kind="dataset", mutant=mutant)
+    env = [f"{name}={value}" for name, value in plugin.env.items()]
+    return ["conform", "csi", "--plugin", shlex.join(["env", *env, *plugin.argv]), *argv]
+
+
+def test_the_command_line_tells_in_every_way(stormpool: CommandLine, tmp_path: Path) -> None:
+    only = ("--parameters", "kind=dataset", "--rule", "comes back", "--rule", "files are kept")
+    done = stormpool(*command_line("stale_socket", *only, "--junit", tmp_path / "junit.xml"))
+    assert done.returncode == 1, done.stderr
+    assert "2 rules in" in done.stdout
+    assert "1 passed, 1 broken" in done.stdout
+    assert ET.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"
+    done = stormpool(*command_line("", *only, "--json", "--logs", tmp_path / "logs"))
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["outcome"] for line in done.stdout.splitlines()] == ["passed", "passed"]
+    assert "serving monolith of client1" in (tmp_path / "logs" / "plugin.log").read_text()
+    assert stormpool("status").stdout == "no lab is up\n"
+
+
+def test_ctrl_c_ends_it_and_leaves_nothing(stormpool: CommandLine) -> None:
+    argv = command(*command_line("", "--parameters", "kind=dataset", "--except", "csi-sanity", "--json"))
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
+        assert going.stdout is not None
+        going.stdout.readline()  # the first rule is judged
+        going.send_signal(signal.SIGINT)
+        said = going.communicate(timeout=60)
+    assert going.returncode == 130, said
+    assert "interrupted; nothing is left running" in said[1]
+    assert stormpool("status").stdout == "no lab is up\n"
+
+
+def test_a_plugin_that_never_serves_is_the_machines_failure(stormpool: CommandLine) -> None:
+    done = stormpool("conform", "csi", "--plugin", "sh -c 'echo no configuration; exit 3'")
+    assert done.returncode == 70
+    assert "the plugin ended with 3: no configuration" in done.stderr
+
+
+def test_a_plugin_of_others(tmp_path: Path) -> None:
+    """Its controller forgets all volumes, and it unmounts what is not mounted."""
+    program = programs.ensure(programs.recipe(FIXTURES / "tools" / "csi-hostpath"))
+    argv = (str(program), "--endpoint={endpoint}", "--nodeid={node}")
+    asked = Asked(CsiPlugin(id="hostpath", argv=argv), patience=SOON)
+    broken = {
+        "repeated after a crash: CreateVolume",
+        "repeated: NodeUnpublishVolume",
+        "undone though never done: NodeUnpublishVolume",
+        "a deleted volume: NodePublishVolume",
+    }
+    kept = {"files are kept", "comes back", "volumes at once", "killed after: NodePublishVolume"}
+    offered_not = {"repeated: NodeStageVolume"}
+    chosen = picked(rules.ALL, broken | kept | offered_not)
+    with nodes_up(Netns(), secrets.token_hex(4), tmp_path) as nodes:
+        found = list(suite.run(chosen, lambda: set_up(nodes, asked, tmp_path)))
+    by_outcome = {outcome: {each.rule for each in found if each.outcome is outcome} for outcome in Outcome}
+    assert by_outcome == {
+        Outcome.BROKEN: broken,
+        Outcome.PASSED: kept,
+        Outcome.NOT_OFFERED: offered_not,
+        Outcome.NOT_JUDGED: set(),
+    }, results.table(found)

@@ -74,6 +74,7 @@ class Bench:
         self.lists = False  # whether it lists its volumes
         self.node_id = ""
         self.holds = 0  # how many volumes the node takes; 0: it does not say
+        self.ruined = False  # the plugin cannot be started any more
         self._keeps_files: bool | None = None
         self._volumes: list[Volume] = []
         self._usual = self.mounts()
@@ -96,7 +97,7 @@ class Bench:
 
     def close(self) -> None:
         """End the plugin, and undo what was left."""
-        with suppress(Refused):
+        with suppress(Refused, MachineError):
             self.tidy()
         self.plugin.stop()
         self._unmount()
@@ -166,14 +167,25 @@ class Bench:
 
     def tidy(self) -> list[str]:
         """Undo what a rule left; say what it was."""
-        if not self.plugin.lives:
-            self.plugin.stop()
-            self.plugin.start()
-        left = [said for volume in self._volumes for said in self._undo(volume)]
+        left = self._revived()
+        left += [said for volume in self._volumes for said in self._undo(volume)]
         self._volumes.clear()
         left += [f"mount {point}" for point in self._unmount()]
         self.node.run(["rm", "-rf", "--one-file-system", self.directory])
         return left
+
+    def _revived(self) -> list[str]:
+        """Start the plugin where it ended; say so where that cannot be done."""
+        if self.plugin.lives:
+            return []
+        self.plugin.stop()
+        try:
+            self.plugin.start()
+        except MachineError as error:
+            self.ruined = True
+            self._volumes.clear()
+            return [f"a plugin that cannot be started any more ({error})"]
+        return []
 
     def _undo(self, volume: Volume) -> list[str]:
         """Undo a volume by calls; say what could not be."""
