@@ -12,6 +12,8 @@ from stormpool.conform.csi import life
 from stormpool.conform.csi.bench import Bench
 from stormpool.conform.csi.volume import Volume
 from stormpool.conform.rule import Broken, Rule, rule
+from stormpool.errors import TimedOut
+from stormpool.wait import wait_until
 
 TEXT = "written before the crash"
 WRITE, READ = "the file is written", "the file is read"
@@ -48,8 +50,15 @@ def killed_between(step: str) -> Rule[Bench]:
 
 def _must_be_gone(bench: Bench, volume: Volume, why: str) -> None:
     """Raise `Broken` where a volume that was deleted is listed, or stands in the way of one of its name."""
-    if bench.listed()[volume.id]:
-        raise Broken(f"{why}, and the volume that was deleted is listed")
+    try:
+        wait_until(
+            "it is not listed",
+            bench.listed,
+            lambda listed: not listed[volume.id],
+            timeout=bench.asked.patience,
+        )
+    except TimedOut:
+        raise Broken(f"{why}, and the volume that was deleted is listed") from None
     volume.persist("CreateVolume", why)
     volume.persist("DeleteVolume", why)
 

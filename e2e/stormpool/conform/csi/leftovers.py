@@ -20,9 +20,7 @@ def nothing_is_left(bench: Bench) -> None:
         _live(bench)
     bench.must_be_bare()
     try:
-        wait_until(
-            "no process is left", lambda: _new(bench, before), lambda new: not new, timeout=bench.patience
-        )
+        wait_until("none is left", lambda: _new(bench, before), _nothing, timeout=bench.asked.patience)
     except TimedOut:
         left = _new(bench, before)
         raise Broken(f"{len(left)} processes after {LIVES} volumes: {', '.join(left)}") from None
@@ -32,6 +30,10 @@ def _live(bench: Bench) -> None:
     volume = bench.volume()
     volume.up()
     volume.to(0)
+
+
+def _nothing(new: list[str]) -> bool:
+    return not new
 
 
 def _new(bench: Bench, before: dict[int, str]) -> list[str]:

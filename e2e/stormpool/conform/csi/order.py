@@ -108,11 +108,13 @@ def published_otherwise(bench: Bench) -> None:
 def _must_be_refused(bench: Bench, volume: Volume, method: str, code: str, **otherwise: Any) -> None:
     """Raise `Broken` unless a call is answered with a status."""
     try:
-        bench.plugin.call(method, volume.request(method, **otherwise))
+        answer = bench.plugin.call(method, volume.request(method, **otherwise))
     except Refused as refused:
         if refused.code != code:
             raise Broken(f"{refused}; to be answered is {code}") from refused
     else:
+        if method in life.UP:
+            volume.take(method, answer)  # to be undone
         raise Broken(f"{method} answered OK; to be answered is {code}")
 
 

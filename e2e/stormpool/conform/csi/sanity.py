@@ -49,8 +49,8 @@ def judged(bench: Bench) -> Sequence[Result]:
     """The cases of kubernetes-csi's own test of plugins, each told as a rule."""
     program = programs.ensure(programs.recipe(FIXTURES / "tools" / NAME))
     report = f"{WHERE}/junit.xml"
-    bench.node.write(f"{WHERE}/parameters", json.dumps(dict(bench.parameters)))  # JSON is YAML
-    secrets = {f"{call}Secret": dict(bench.secrets) for call in SECRETS}
+    bench.node.write(f"{WHERE}/parameters", json.dumps(dict(bench.asked.plugin.parameters)))  # JSON is YAML
+    secrets = {f"{call}Secret": dict(bench.asked.secrets) for call in SECRETS}
     bench.node.write(f"{WHERE}/secrets", json.dumps(secrets))
     bench.node.write(f"{WHERE}/fresh", FRESH)
     bench.node.run(["chmod", "+x", f"{WHERE}/fresh"])
@@ -61,12 +61,12 @@ def judged(bench: Bench) -> Sequence[Result]:
         "csi.createmountpathcmd": f"{WHERE}/fresh",
         "csi.createstagingpathcmd": f"{WHERE}/fresh",
         "csi.testvolumeparameters": f"{WHERE}/parameters",
-        "csi.testvolumesize": bench.size,
-        "csi.testvolumeexpandsize": 2 * bench.size,
+        "csi.testvolumesize": bench.asked.size,
+        "csi.testvolumeexpandsize": 2 * bench.asked.size,
         "ginkgo.junit-report": report,
         "ginkgo.no-color": "true",
     }
-    if bench.secrets:
+    if bench.asked.secrets:
         options["csi.secrets"] = f"{WHERE}/secrets"
     argv = [str(program), *(f"--{name}={value}" for name, value in options.items())]
     done = bench.node.run(argv, timeout=WITHIN, check=False)

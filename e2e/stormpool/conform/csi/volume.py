@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from stormpool.conform.csi import life
+from stormpool.conform.csi import life, requests
 from stormpool.conform.csi.plugin import Refused
 from stormpool.conform.rule import Broken
 from stormpool.errors import CommandFailed, TimedOut
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from stormpool.conform.csi.bench import Bench
 
 FULL = "RESOURCE_EXHAUSTED"  # what there is too little of says nothing of the plugin
-TAKES_SECRETS = frozenset({*life.ALL} - {"NodeUnpublishVolume", "NodeUnstageVolume"})
 
 
 class Volume:
@@ -26,8 +25,8 @@ class Volume:
         self.done = 0  # how many of the calls that bring a volume up it has behind it
         self.id = ""
         self._bench = bench
-        self._context: dict[str, str] = {}
-        self._publish_context: dict[str, str] = {}
+        self.context: dict[str, str] = {}
+        self.publish_context: dict[str, str] = {}
         self.directory = f"{bench.directory}/{self.name}"
         self.staging = f"{self.directory}/staging"
         self.target = f"{self.directory}/targets/target"
@@ -35,9 +34,7 @@ class Volume:
 
     def request(self, method: str, **otherwise: Any) -> Any:
         """The request of a call as the volume stands; `otherwise`: fields that are to be other ones."""
-        kind = getattr(self._bench.plugin.pb, f"{method}Request")
-        said = {"secrets": self._bench.secrets} if method in TAKES_SECRETS else {}
-        return kind(**{**self._fields(method), **said, **otherwise})
+        return requests.request(self._bench, self, method, otherwise)
 
     def go(self, method: str) -> Any:
         """Call once, and take in the answer. Raises `Refused`."""
@@ -66,21 +63,21 @@ class Volume:
                 f"{method} is OK",
                 answered,
                 lambda answer: answer is not None,
-                timeout=self._bench.patience,
+                timeout=self._bench.asked.patience,
                 every=0.1,
             )
         except TimedOut:
             if last is not None and last.code == FULL:
                 raise last from None
-            raise Broken(f"{why}, and {self._bench.patience:g} s later still {last}") from None
+            raise Broken(f"{why}, and {self._bench.asked.patience:g} s later still {last}") from None
 
     def take(self, method: str, answer: Any) -> None:
         """Take in the answer of a call."""
         self.done = life.after(method, self._bench.up)
         if method == "CreateVolume":
-            self.id, self._context = answer.volume.volume_id, dict(answer.volume.volume_context)
+            self.id, self.context = answer.volume.volume_id, dict(answer.volume.volume_context)
         elif method == "ControllerPublishVolume":
-            self._publish_context = dict(answer.publish_context)
+            self.publish_context = dict(answer.publish_context)
 
     def to(self, done: int) -> None:
         """Bring the volume up or down to where it has so many calls behind it."""
@@ -137,34 +134,3 @@ class Volume:
         """What is mounted at its paths, as any volume's would be called."""
         mounted = [each for each in self._bench.mounts() if each.startswith(f"{self.directory}/")]
         return sorted(each.removeprefix(self.directory) for each in mounted)
-
-    def _fields(self, method: str) -> dict[str, Any]:
-        bench = self._bench
-        if method == "CreateVolume":
-            return {
-                "name": self.name,
-                "volume_capabilities": [bench.capability],
-                "capacity_range": bench.plugin.pb.CapacityRange(required_bytes=bench.size),
-                "parameters": bench.parameters,
-            }
-        if method == "DeleteVolume":
-            return {"volume_id": self.id}
-        if method.startswith("Controller"):
-            said = {"volume_id": self.id, "node_id": bench.node_id}
-        else:
-            said = {"volume_id": self.id, **self._paths(method)}
-        return said if method in life.UNDOES else {**said, **self._use(method)}
-
-    def _paths(self, method: str) -> dict[str, str]:
-        staged = {"staging_target_path": self.staging} if "NodeStageVolume" in self._bench.up else {}
-        return {
-            "NodeStageVolume": staged,
-            "NodeUnstageVolume": staged,
-            "NodePublishVolume": {"target_path": self.target, **staged},
-            "NodeUnpublishVolume": {"target_path": self.target},
-        }[method]
-
-    def _use(self, method: str) -> dict[str, Any]:
-        """How the volume is to be used, and what the controller said for its nodes to know."""
-        said = {"volume_capability": self._bench.capability, "volume_context": self._context}
-        return said if method.startswith("Controller") else {**said, "publish_context": self._publish_context}
