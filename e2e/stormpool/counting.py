@@ -49,22 +49,37 @@ def count(site: Site, tasks: Callable[[], list[TaskView]], within: float) -> Non
 
 def tasks(api: Api) -> list[TaskView]:
     """Every task of consumers, by the servers' word; each job is asked for once, for its drivers."""
-    found, drivers = [], dict[str, dict[str, str]]()
+    found, jobs = [], dict[str, dict[str, dict[str, Any]]]()
     for stub in (each for each in api.get("allocations", resources="true") if not of_plugin(each["JobID"])):
         alloc, job = alloc_of(stub), stub["JobID"]
-        if job not in drivers:
-            drivers[job] = _drivers(api.find(f"allocation/{alloc.id}") or {})
+        if job not in jobs:
+            jobs[job] = _tasks(api.find(f"allocation/{alloc.id}") or {})
         for name, state in (stub.get("TaskStates") or {}).items():
             told = state["State"] if alloc.live else "dead"
-            driver = drivers[job].get(name, "")
-            found.append(TaskView(alloc.id, name, alloc.node, told, driver, devices_of(stub, name)))
+            task = jobs[job].get(name, {})
+            given = devices_of(stub, name)
+            driver = task.get("Driver", "")
+            found.append(TaskView(alloc.id, name, alloc.node, told, driver, given, *_asked_of(task)))
     return found
 
 
-def _drivers(allocation: dict[str, Any]) -> dict[str, str]:
-    """The driver of each task of an allocation's job."""
+def _tasks(allocation: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each task of an allocation's job, by its name."""
     groups = (allocation.get("Job") or {}).get("TaskGroups") or []
-    return {task["Name"]: task["Driver"] for group in groups for task in group["Tasks"] or []}
+    return {task["Name"]: task for group in groups for task in group["Tasks"] or []}
+
+
+def _asked_of(task: dict[str, Any]) -> tuple[int, list[str]]:
+    """How many devices a task asks for, and the instances that it names by a constraint."""
+    asked = (task.get("Resources") or {}).get("Devices") or []
+    named = [
+        id.strip()
+        for each in asked
+        for constraint in each.get("Constraints") or []
+        if constraint["LTarget"] == "${device.ids}"
+        for id in constraint["RTarget"].split(",")
+    ]
+    return sum(int(each["Count"] or 1) for each in asked), named
 
 
 def ends(cluster: Cluster, alloc: str, task: str) -> None:

@@ -6,6 +6,8 @@ from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.checkers.claims_are_linearizable import claims_are_linearizable
 from stormpool.checkers.claims_match_reality import claims_match_reality
 from stormpool.checkers.dataset_lives_as_long import dataset_lives_as_long
+from stormpool.checkers.device_constraints import device_constraints
+from stormpool.checkers.device_news import device_news
 from stormpool.checkers.every_job_runs import every_job_runs
 from stormpool.checkers.exit_status import exit_status
 from stormpool.checkers.healthy_controllers import healthy_controllers
@@ -15,6 +17,7 @@ from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
 from stormpool.checkers.one_leader_a_term import one_leader_a_term
 from stormpool.checkers.one_plugin_process import one_plugin_process
+from stormpool.checkers.one_task_a_device import one_task_a_device
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
 from stormpool.checkers.plugins_are_independent import plugins_are_independent
 from stormpool.checkers.progress import progress
@@ -39,6 +42,9 @@ ALL: tuple[Guarantee, ...] = (
     every_job_runs,
     nothing_left_behind,
     one_leader_a_term,
+    one_task_a_device,
+    device_constraints,
+    device_news,
     dataset_lives_as_long,
     no_orphaned_executor,
     one_plugin_process,
@@ -61,6 +67,8 @@ __all__ = [
     "claims_are_linearizable",
     "claims_match_reality",
     "dataset_lives_as_long",
+    "device_constraints",
+    "device_news",
     "every_job_runs",
     "exit_status",
     "healthy_controllers",
@@ -71,6 +79,7 @@ __all__ = [
     "nothing_left_behind",
     "one_leader_a_term",
     "one_plugin_process",
+    "one_task_a_device",
     "one_writer_a_volume",
     "plugins_are_independent",
     "progress",

@@ -127,6 +127,18 @@ class PluginView(Event, frozen=True, gc=False, tag="plugin_view"):
     controllers: dict[str, bool]
 
 
+class DeviceView(Event, frozen=True, gc=False, tag="device_view"):
+    """Which device instances of a client the servers hold for healthy, by id."""
+
+    node: str
+    healthy: dict[str, bool]
+
+    @property
+    def any_healthy(self) -> bool:
+        """Whether there is one that may be given to a task."""
+        return any(self.healthy.values())
+
+
 class Unwatched(Event, frozen=True, gc=False, tag="unwatched"):
     """From `since` to `t` no server answered: what they held for true may have changed, and is told late."""
 
@@ -232,6 +244,8 @@ class TaskView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     state: str  # pending, running, dead
     driver: str = ""
     devices: list[str] = []  # ids of the instances that it was given
+    asked: int = 0  # how many its job asks for
+    wanted: list[str] = []  # ids its job names by a constraint; any where it names none
 
 
 class Census(Event, frozen=True, gc=False, tag="census"):
@@ -317,6 +331,7 @@ AnyEvent = (
     | Leader
     | Member
     | PluginView
+    | DeviceView
     | Unwatched
     | Volume
     | Operation

@@ -39,14 +39,19 @@ def start(node: Node, size_mib: int, log: Path) -> Process:
         every=0.02,
     )
     if node.run(["test", "-e", vdev(node)], check=False).code == 0:
-        if POOL not in node.run(["zpool", "list", "-H", "-o", "name"]).stdout.split():
-            node.run(["zpool", "import", "-f", "-d", _vdevs(node), POOL])
+        if POOL not in imported(node):
+            import_own(node)
         node.run(["zfs", "mount", "-a"])  # the daemon brings cached pools back by itself, and mounts nothing
     else:
         node.run(["mkdir", "-p", _vdevs(node)])
         node.run(["truncate", f"--size={size_mib}M", vdev(node)])
         node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
     return daemon
+
+
+def import_own(node: Node) -> None:
+    """Import the pool on a node's own disk."""
+    node.run(["zpool", "import", "-f", "-d", _vdevs(node), POOL])
 
 
 def vdev(node: Node, name: str = POOL) -> str:

@@ -19,7 +19,7 @@ from msgspec import structs
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import SECOND, Event, Leader, Member, PluginView, Unwatched
+from stormpool.history import SECOND, DeviceView, Event, Leader, Member, PluginView, Unwatched
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -35,6 +35,7 @@ QUERY = 0.5  # seconds a blocking query waits for news; an answer without any is
 # Nanoseconds without an answer after which what the servers hold for true is not known. Not more than what a
 # checker leaves before and after a change (`stormpool.checkers.lowest_healthy_controller.STEADY`).
 SILENT = SECOND
+RESOURCES = {"resources": "true"}  # without it nodes are listed without their devices
 STOP_TIMEOUT = 5.0  # seconds that reading the logs to their end may take
 
 
@@ -102,7 +103,7 @@ class Watch:
         while not self._stop.is_set():
             try:
                 api = self._agents.api(names[turn % len(names)])
-                last = api.until(path, partial(ne, last), timeout=QUERY, missing=missing)
+                last = api.until(path, partial(ne, last), timeout=QUERY, missing=missing, asking=RESOURCES)
                 self.heard(path)
                 if last is not None:
                     tell(last)
@@ -147,8 +148,11 @@ class Watch:
         def tell(nodes: list[dict[str, Any]]) -> None:
             for node in nodes:
                 eligible = node["SchedulingEligibility"] == "eligible"
-                member = Member(self._recorder.now(), node["Name"], node["ID"], node["Status"], eligible)
+                now, name = self._recorder.now(), node["Name"]
+                member = Member(now, name, node["ID"], node["Status"], eligible)
                 self.tell(f"node {node['ID']}", member)
+                if self._lab.external_plugins:
+                    self.tell(f"devices of {name}", DeviceView(now, name, _devices(node)))
 
         return tell
 
@@ -175,3 +179,9 @@ class Watch:
     def _leader(self, node: str, when: str, term: int) -> Leader:
         at = int(datetime.fromisoformat(when).timestamp() * 1e9) - self._recorder.zero_wall
         return Leader(at, node, term)
+
+
+def _devices(node: dict[str, Any]) -> dict[str, bool]:
+    """The device instances of a client, each with whether it is healthy."""
+    groups = (node.get("NodeResources") or {}).get("Devices") or []
+    return {each["ID"]: bool(each["Healthy"]) for group in groups for each in group["Instances"] or []}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -59,18 +59,25 @@ class Api:
             return None
 
     def until(
-        self, path: str, holds: Callable[[Any], bool], *, timeout: float, missing: object = None
+        self,
+        path: str,
+        holds: Callable[[Any], bool],
+        *,
+        timeout: float,
+        missing: object = None,
+        asking: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
         """GET a path again whenever it changed, until the answer `holds`, and return that one.
 
         By blocking queries: the agent answers when there is news. A path that is not there counts as
-        `missing`. `timeout` is in seconds; raises `TimedOut` with the last answer.
+        `missing`. `asking`: what else to ask with. `timeout` is in seconds; raises `TimedOut` with the last
+        answer.
         """
         deadline = time.monotonic() + timeout
         index = 0
         while True:
             left = deadline - time.monotonic()
-            query = {"index": index, "wait": f"{max(1, round(min(left, 10.0) * 1000))}ms"}
+            query = {**asking, "index": index, "wait": f"{max(1, round(min(left, 10.0) * 1000))}ms"}
             try:
                 answer = self._ask("GET", path, None, query)
                 value, index = json.loads(answer.content), _index(answer)

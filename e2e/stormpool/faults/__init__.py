@@ -11,6 +11,7 @@ from stormpool.faults.detach_volume import DetachVolume
 from stormpool.faults.drain_node import DrainNode
 from stormpool.faults.drop_request import DropRequest
 from stormpool.faults.duplicate_call import DuplicateCall
+from stormpool.faults.export_pool import ExportPool
 from stormpool.faults.fail_call import FailCall
 from stormpool.faults.fault import Fault
 from stormpool.faults.fill_pool import FillPool
@@ -59,6 +60,7 @@ __all__ = [
     "DrainNode",
     "DropRequest",
     "DuplicateCall",
+    "ExportPool",
     "FailCall",
     "Fault",
     "FillPool",

@@ -1,0 +1,66 @@
+"""Who uses a device instance, by the kernel's word (seed 000; nomad issues 10446 and 18364)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from stormpool.checkers.census import counted
+from stormpool.checkers.dataset_lives_as_long import reservations
+from stormpool.checkers.holds import Hold, clashes, holds
+from stormpool.history import Census, History, TaskView
+from stormpool.verdict import Verdict, Witness, guarantee, seconds
+
+
+@guarantee("one live task a device instance")
+def one_task_a_device(history: History) -> Verdict:
+    """A device instance is used by one live task at most, and every task has as many as its job asks for.
+
+    By ground truth: live processes of different allocations that can write to what the instance stands for at
+    one time, as its plugin's answer to Reserve names it; what happened between two looks is not held against
+    anybody. And by the servers' books, while tasks are counted: no two running tasks of a node have one
+    instance, none has fewer than its job says.
+    """
+    reserved = {name: key for key, names in reservations(history).items() for name in names}
+    by_instance: dict[tuple[str, str], list[Hold]] = defaultdict(list)
+    for hold in holds(history):
+        if hold.name in reserved and reserved[hold.name][0] == hold.node:
+            by_instance[reserved[hold.name]].append(hold)
+    witnesses = [
+        _together(instance, one, other)
+        for (_, instance), held in by_instance.items()
+        for one, other in clashes(held)
+    ]
+    judged = sum(map(len, by_instance.values()))
+    for census, _ in counted(history):
+        running = [task for task in census.tasks if task.state == "running" and task.asked]
+        judged += len(running)
+        witnesses += [_in_books(what, census) for what in _wrong(running)]
+    return one_task_a_device.found(judged, witnesses, nothing="no task was seen with a device")
+
+
+def _wrong(running: list[TaskView]) -> list[str]:
+    """What the servers say of devices that cannot be."""
+    said = []
+    taken: dict[tuple[str, str], TaskView] = {}
+    for task in running:
+        if len(task.devices) != task.asked:
+            given = ", ".join(task.devices) or "none"
+            who = f"task {task.name} of allocation {task.alloc[:8]}"
+            said.append(f"{who} asks for {task.asked} devices and was given {given}")
+        for device in task.devices:
+            other = taken.setdefault((task.node, device), task)
+            if other is not task:
+                pair = f"allocations {other.alloc[:8]} and {task.alloc[:8]}"
+                said.append(f"{pair} were both given {device} of {task.node}")
+    return said
+
+
+def _together(instance: str, one: Hold, other: Hold) -> Witness:
+    start, end = max(one.start, other.start), min(one.end, other.end)
+    what = f"allocations {one.alloc[:8]} and {other.alloc[:8]} both used {instance} of {one.node}"
+    return Witness(f"{what} from {seconds(start)} to {seconds(end)}", start, end, [one.node])
+
+
+def _in_books(what: str, census: Census) -> Witness:
+    nodes = sorted({task.node for task in census.tasks})
+    return Witness(f"{what}, by the servers at {seconds(census.t)}", census.t, census.t, nodes)
