@@ -94,6 +94,9 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
     plugins: Sequence[Plugin] = ()
     pool_mib: int = 128  # size of each client's own pool
     data_dir: str = "/nomad"  # the agent's, at this path on every node
+    # Seconds that servers wait for a client's heartbeat beyond its time, which is 2 s and more. Short, for
+    # stories in which a client is lost; longer where an agent must be back before it is given up.
+    heartbeat_grace: float = 3.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be brought up, with the fix."""

@@ -6,7 +6,7 @@ from stormpool.lab import Lab
 from stormpool.plugins import dataset, driver
 from stormpool.workloads import Kind
 
-LAB = Lab(servers=1, clients=1, plugins=[driver.zfs(), dataset.device()])
+LAB = Lab(servers=1, clients=1, plugins=[driver.zfs(), dataset.device(design="watching")])
 AWAY = 17.0  # seconds: longer than the servers may take to learn of it
 DATASET = {"Name": "zfs/dataset/tank", "Count": 1}
 

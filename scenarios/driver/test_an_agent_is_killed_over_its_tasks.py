@@ -6,7 +6,7 @@ from stormpool.lab import Lab
 from stormpool.plugins import driver
 from stormpool.workloads import Kind
 
-LAB = Lab(servers=1, clients=1, plugins=[driver.zfs()])
+LAB = Lab(servers=1, clients=1, plugins=[driver.zfs()], heartbeat_grace=20)
 WRITES = Kind(config={"dataset": {"use": "work"}}, place="/work")
 CLIENT = target.node("client1")
 AGENT = nemesis.at(3.0, faults.KillAgent(CLIENT), heal_after=0.1)

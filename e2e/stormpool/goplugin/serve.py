@@ -40,7 +40,8 @@ from stormpool.goplugin.stdio_service import StdioService
 
 SERVICE = "plugin"  # what agents ask gRPC's health service about (go-plugin, grpc_server.go)
 MOST_CALLS = 4096  # under way at once: each task has its waits and streams, and each holds a thread
-GRACE = 1.0  # seconds that calls have to end when the plugin is told to
+# Seconds that calls have to end when the plugin is told to. Streams never do, and agents wait for it.
+GRACE = 0.1
 
 NOT_BY_HAND = """this is a plugin of the Nomad agent: it does nothing by hand.
 Put it into the agent's plugin_dir, or have `stormpool conform` run it.
