@@ -1,0 +1,76 @@
+"""Runs rules on a bench, one after another; each finds the bench as clean as the first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from stormpool.conform.results import Outcome, Result
+from stormpool.conform.rule import Broken, Cases, NotOffered, Rule
+
+
+class Tidied(Protocol):
+    """What rules are run on."""
+
+    def tidy(self) -> list[str]:
+        """Undo what a rule left, and say what that was; nothing where it left nothing."""
+
+
+Bench = TypeVar("Bench", bound=Tidied)
+
+
+def run(
+    rules: Sequence[Rule[Bench]], bench: Bench, told: Callable[[str], object] = lambda _: None
+) -> Iterator[Result]:
+    """What comes of each rule, as it comes; `told` hears which is being judged."""
+    for number, each in enumerate(rules, start=1):
+        told(f"{number} of {len(rules)}: {each.name}")
+        if isinstance(each, Cases):
+            yield from _cases(each, bench)
+        else:
+            yield judge(each, bench)
+
+
+def judge(rule: Rule[Bench], bench: Bench) -> Result:
+    """Judge one rule, and tidy up after it."""
+    began = time.monotonic()
+    outcome, words = _checked(rule, bench)
+    words = "\n".join([word for word in (words, _tidied(bench)) if word])
+    spent = round(time.monotonic() - began, 3)
+    return Result(rule.name, rule.statement, rule.source, outcome, spent, words)
+
+
+def _cases(rule: Cases[Bench], bench: Bench) -> Iterator[Result]:
+    """What came of each of a program's cases; one that says why, where it could not be run."""
+    began = time.monotonic()
+    try:
+        yield from rule.judged(bench)
+    except Exception as error:
+        spent = round(time.monotonic() - began, 3)
+        yield Result(rule.name, rule.statement, rule.source, Outcome.NOT_JUDGED, spent, _said(error))
+    _tidied(bench)
+
+
+def _tidied(bench: Tidied) -> str:
+    """What a rule left behind, for the result to tell."""
+    try:
+        left = bench.tidy()
+    except Exception as error:  # the next rule may find the bench unclean: that is told of
+        left = [f"could not be tidied: {_said(error)}"]
+    return f"left behind: {', '.join(left)}" if left else ""
+
+
+def _checked(rule: Rule[Bench], bench: Bench) -> tuple[Outcome, str]:
+    try:
+        return Outcome.PASSED, rule.check(bench) or ""
+    except Broken as broken:
+        return Outcome.BROKEN, str(broken)
+    except NotOffered as missing:
+        return Outcome.NOT_OFFERED, str(missing)
+    except Exception as error:  # whatever kept it from being judged, it is no pass
+        return Outcome.NOT_JUDGED, _said(error)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
