@@ -19,6 +19,8 @@ from click.core import ParameterSource
 from stormpool import board, doctor, guarantees, hand, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
+from stormpool.conform import results
+from stormpool.conform.csi import command as conform_csi
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
@@ -59,6 +61,7 @@ def cli() -> None:
     stormpool shrink RUN                 find the least that still breaks
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
+    stormpool conform csi --plugin ARGV  hold a plugin to its specification
     stormpool up                         a lab to play with by hand
 
     `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
@@ -239,6 +242,58 @@ def check(directory: Path, names: tuple[str, ...], as_json: bool) -> None:
             click.echo(told_of(verdict))
         click.echo(f"report: {saved.report}")
     sys.exit(scenarios.exit_code([result]))
+
+
+@cli.group()
+def conform() -> None:
+    """Hold a plugin to the rules of its specification, without a cluster."""
+
+
+@conform.command(name="csi")
+@click.option(
+    "--plugin",
+    default="",
+    metavar="ARGV",
+    help="The plugin's command line; {endpoint} and {node} stand for its socket's URL and its node.",
+)
+@click.option(
+    "--parameters", multiple=True, metavar="KEY=VALUE", help="For CreateVolume; several for several."
+)
+@click.option("--secrets", type=click.Path(path_type=Path), help="A JSON object, given with every call.")
+@click.option(
+    "--size", type=click.IntRange(1), default=64 << 20, show_default=True, help="Bytes of a volume."
+)
+@click.option(
+    "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
+)
+@click.option("--except", "without", multiple=True, help="Leave this one or this family out.")
+@click.option("--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none.")
+@click.option(
+    "--patience", type=Seconds(), default="10s", show_default=True, help="For how long a call is repeated."
+)
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
+@click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep the plugin's log there.")
+@PROVIDER
+@JSON
+def conform_csi_(listed: bool, as_json: bool, **said: Any) -> None:
+    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out of
+    order, or cut short by SIGKILL.
+
+    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
+    plugin does not offer is told apart.
+    """
+    wanted = conform_csi.Wanted(**said)
+    if listed:
+        click.echo(conform_csi.listed(wanted), nl=False)
+        return
+
+    def tell(result: results.Result) -> None:
+        click.echo(results.json_line(result) if as_json else results.told(result))
+
+    found = conform_csi.run(wanted, tell)
+    if not as_json:
+        click.echo(results.counted(found))
+    sys.exit(results.exit_code(found))
 
 
 @cli.command()

@@ -31,6 +31,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 EXIT_CODES = {Outcome.BROKEN: 1, Outcome.NOT_JUDGED: 2}  # the first that occurs; else 0
+INDENT = " " * 22  # below the names of rules
 JUNIT = {Outcome.BROKEN: "failure", Outcome.NOT_OFFERED: "skipped", Outcome.NOT_JUDGED: "error"}
 
 
@@ -41,16 +42,17 @@ def exit_code(results: Sequence[Result]) -> int:
 
 
 def table(results: Sequence[Result]) -> str:
-    """A line a rule, with what is to be said of it below, and how many came to what."""
-    width = max((len(result.rule) for result in results), default=0)
-    lines = []
-    for result in results:
-        shown = result.outcome.upper() if result.outcome is Outcome.BROKEN else result.outcome
-        lines.append(f"{shown:11}  {result.rule:{width}}  {result.seconds:6.1f} s")
-        if result.outcome is Outcome.BROKEN:
-            lines.append(f"             {result.statement} [{result.source}]")
-        lines += [f"             {line}" for line in result.words.splitlines()]
-    return "\n".join([*lines, counted(results)]) + "\n"
+    """All of them, and how many came to what."""
+    return "\n".join([*map(told, results), counted(results)]) + "\n"
+
+
+def told(result: Result) -> str:
+    """A line of a rule, with what is to be said of it below."""
+    shown = result.outcome.upper() if result.outcome is Outcome.BROKEN else result.outcome
+    lines = [f"{shown:11} {result.seconds:6.1f} s  {result.rule}"]
+    if result.outcome is Outcome.BROKEN:
+        lines.append(f"{INDENT}{f'{result.statement} [{result.source}]'.strip()}")
+    return "\n".join([*lines, *(f"{INDENT}{line.strip()}" for line in result.words.splitlines())])
 
 
 def counted(results: Sequence[Result]) -> str:

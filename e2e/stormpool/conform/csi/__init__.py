@@ -1,0 +1,1 @@
+"""Conformance of CSI plugins: what the specification says, tried with crashes and calls at once."""
