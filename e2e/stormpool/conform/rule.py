@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from stormpool.conform.results import Result
 from stormpool.errors import Misuse
 
-Bench = TypeVar("Bench", contravariant=True)
+Bench = TypeVar("Bench")
 Check = Callable[[Bench], str | None]  # returns what else is to be told of a plugin that keeps the rule
 
 
