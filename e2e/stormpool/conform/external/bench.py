@@ -68,7 +68,7 @@ class Bench(Generic[D]):
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bench")
         self.met: list[Instance[D]] = []  # all that ever were
         self.begun: list[OnBench] = []  # all that were started, met or not
-        self._python = nodes.python
+        self.python = nodes.python
         self._numbers = itertools.count(1)
         self._main: Instance[D] | None = None
         self._no_use = ""  # why it cannot be started: it would not be the next time either
@@ -158,7 +158,7 @@ class Bench(Generic[D]):
 
     def look(self) -> Look:
         """What is on the node."""
-        argv = [self._python, "-I", "-S", str(OBSERVER), self.place.temporary]
+        argv = [self.python, "-I", "-S", str(OBSERVER), self.place.temporary]
         seen = msgspec.json.decode(self.node.run(argv).stdout, type=Look)
         door = f"UNIX-LISTEN:{self.place.nodes.door}/"
         theirs = tuple(each for each in seen.processes if not any(door in word for word in each.argv))
