@@ -80,7 +80,7 @@ def its_outputs_are_its_own(bench: Bench[Any]) -> None:
     """What it started for tasks has not its standard output or error: an agent would not see it die."""
     bench.put_to_use()
     outputs = bench.main.started.outputs()
-    bench.main.kill()
+    bench.come_back()
 
     def holding() -> list[str]:
         return [str(each) for each in bench.look().processes if set(outputs) & set(each.open)]

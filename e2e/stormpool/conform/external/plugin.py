@@ -66,6 +66,7 @@ class OnBench:
         self._number = number
         self._out = place.logs / f"plugin-{number}.out"
         self._door = f"plugin-{number}"
+        Path(place.nodes.sockets.to(f"{number}")).symlink_to(".")  # a way in of its own: see `here`
         env = {**AGENT, "TMPDIR": place.temporary, **command.env}
         argv = ["sh", "-c", BECOME, "sh", *self._at_door("pid", "err"), *command.argv]
         self.process: Running = place.node.start("the plugin", argv, env=env, log=self._out)
@@ -85,15 +86,15 @@ class OnBench:
 
     def here(self, address: str) -> str:
         """Where a socket of the plugin's is on this host, by a path that no other process of it had."""
-        place, own = self._place, "./" * self._number
+        place, own = self._place, f"{self._number}"
         if address.startswith(f"{place.nodes.door}/"):
             name = str(PurePosixPath(address).relative_to(place.nodes.door))
-            return place.nodes.sockets.to(f"{own}{name}")
+            return place.nodes.sockets.to(f"{own}/{name}")
         port = address.rpartition(":")[2]
         if not address.startswith("/") and port.isdigit():
             return place.node.gate(int(port))
         self._relay(address)
-        return place.nodes.sockets.to(f"{own}{self._door}.sock")
+        return place.nodes.sockets.to(f"{own}/{self._door}.sock")
 
     def outputs(self) -> tuple[str, ...]:
         """Device and number of the files that stand for the pipes an agent reads its outputs from."""

@@ -109,6 +109,8 @@ class DriverBench(Bench[DrivenDriver]):
         for task in self.tasks:
             if task.handle is not None and not task.gone and self._main is not None and self._main.lives:
                 try:
+                    with suppress(Broken):
+                        task.recover()  # the driver may be another process than started it
                     task.destroy()
                 except Broken as refused:
                     yield f"task ({refused})"

@@ -16,7 +16,7 @@ from stormpool.conform.rule import Broken, Rule, rule
 MOMENTS = (0.0, 0.25, 0.5, 0.75)  # of the time that a call takes, when it is killed
 RECOVERING = 0.02  # seconds, about
 SLOWLY = "trap 'sleep 0.4; exit 7' TERM; echo up; while :; do sleep 0.1; done"
-STEPS = ("StartTask", "RecoverTask", "SignalTask", "StopTask", "WaitTask", "DestroyTask")
+STEPS = ("StartTask", "RecoverTask", "SignalTask", "StopTask", "DestroyTask")
 
 
 def killed_between(step: str) -> Rule[DriverBench]:
@@ -46,15 +46,27 @@ def _do(bench: DriverBench, task: Task, step: str) -> None:
     elif step == "SignalTask" and bench.can.signals:
         bench.ask.signal(task.id, "SIGCONT")
     elif step == "StopTask":
-        bench.ask.stop(task.id, PATIENCE)
-        task.must_be_over("StopTask was answered")
-    elif step == "WaitTask":
-        with suppress(Refused):
-            must_have_ended(task.wait(), 7)
+        must_have_ended(task.stopped(), 7)
     elif step == "DestroyTask":
         with suppress(Refused):
             task.destroy()
         task.gone = True
+
+
+def killed_once_waited_for() -> Rule[DriverBench]:
+    """WaitTask was answered, of a task that ended by itself; agents do not find such again."""
+
+    @rule(source=f"{RUNNER} clearDriverHandle: what the process that died would have done", of="WaitTask")
+    def killed_after(bench: DriverBench) -> None:
+        """The driver is killed after a call and started again: the task lives to its end, and no longer."""
+        task = bench.made("exit 7")
+        task.start()
+        must_have_ended(task.wait(), 7)
+        bench.come_back()
+        _do(bench, task, "DestroyTask")
+        task.must_be_gone("it ended, WaitTask was answered, the driver was killed and started again:")
+
+    return killed_after
 
 
 def killed_starting() -> Rule[DriverBench]:
@@ -110,8 +122,7 @@ def killed_recovering() -> Rule[DriverBench]:
             bench.start_again()
             task.recover()
             must_be(task, before.who)
-        bench.ask.stop(task.id, PATIENCE)
-        must_have_ended(task.wait(), 7)
+        must_have_ended(task.stopped(), 7)
         task.destroy()
         task.must_be_gone("destroyed")
 
@@ -154,6 +165,7 @@ def _let(bench: DriverBench, seconds: float) -> None:
 
 RULES = (
     *map(killed_between, STEPS),
+    killed_once_waited_for(),
     killed_starting(),
     killed_stopping(),
     killed_recovering(),

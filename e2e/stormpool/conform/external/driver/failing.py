@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from stormpool.conform.external.asking import Refused, heard
 from stormpool.conform.external.driver.bench import DriverBench
-from stormpool.conform.external.driver.task import LASTING, PATIENCE
+from stormpool.conform.external.driver.task import LASTING, PATIENCE, Task
 from stormpool.conform.rule import Broken, NotOffered, Rule, rule
+from stormpool.errors import TimedOut
 from stormpool.goplugin.device import Mount
+from stormpool.wait import wait_until
 
 RUNNER = "nomad client/allocrunner/taskrunner/task_runner.go"
+ENDS_WITHIN = 3.0  # seconds for a command that cannot be run
 NOBODY = "00000000-0000-0000-0000-000000000000/task/00000000"
 NOT_FOUND = "not found"  # nomad, plugins/drivers/errors.go, ErrTaskNotFound
 WRONG: dict[str, dict[str, Any]] = {
@@ -38,13 +42,10 @@ def fails(what: str) -> Rule[DriverBench]:
         except Refused as refused:
             said = str(refused)
         else:
-            ended = task.wait()
-            said = f"it was started, and ended with {ended.code or ended.error}"
-            if not (ended.code or ended.signal or ended.error):
-                raise Broken("it was started, and is told to have ended well")
+            said = _must_have_failed(task)
+            if what == "no configuration":
+                raise Broken(f"handed a configuration that is none, {said}")
             task.destroy()
-        if what == "no configuration" and "started" in said:
-            raise Broken(f"handed a configuration that is none, {said}")
         task.must_be_gone("it could not be started, and")
         if bench.mounts_left():
             raise Broken(f"it could not be started, and left mounted {', '.join(bench.mounts_left())}")
@@ -52,6 +53,18 @@ def fails(what: str) -> Rule[DriverBench]:
         return said
 
     return a_start_that_fails
+
+
+def _must_have_failed(task: Task) -> str:
+    """How a task has ended that cannot do what it was to. Raises `Broken` when it runs, or ended well."""
+    with suppress(TimedOut):
+        wait_until("it has ended", lambda: not task.shells(), timeout=ENDS_WITHIN)
+    if task.shells():
+        raise Broken("it was started, and runs")
+    ended = task.wait()
+    if not (ended.code or ended.signal or ended.error):
+        raise Broken("it was started, and is told to have ended well")
+    return f"it was started, and ended with {ended.code or ended.error}"
 
 
 def _must_start_another(bench: DriverBench) -> None:

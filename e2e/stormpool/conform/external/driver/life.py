@@ -21,7 +21,7 @@ def exits(code: int) -> Rule[DriverBench]:
 
     @rule(source="nomad plugins/drivers/driver.go ExitResult; restart policies look at it", of=str(code))
     def the_exit_code(bench: DriverBench) -> str:
-        """A task that ends with a code is told to have ended with it and no signal; nothing is left."""
+        """A task that ends with a code is told to have ended with it, and nothing of it is left."""
         began = time.monotonic()
         task = bench.made(f"exit {code}")
         task.start()
@@ -61,9 +61,20 @@ def waited_for_by_several(bench: DriverBench) -> None:
     """Several wait for one task: all are told how it ended, and so is who asks only then."""
     task = bench.running(LASTING)
     waiting = [bench.later(task.wait) for _ in range(WAITERS)]
-    bench.ask.stop(task.id, PATIENCE)
-    for each in (*waiting, bench.later(task.wait), bench.later(task.wait)):
+    bench.signal(task.shell().pid, "TERM")
+    for each in waiting:
         must_have_ended(each.result(), 7)
+    must_have_ended(task.wait(), 7)
+    task.destroy()
+    task.must_be_gone("destroyed")
+
+
+@rule(source=f"{RUNNER} Restore: asked anew by an agent that was killed before it had the answer")
+def waited_for_once_it_was_stopped(bench: DriverBench) -> None:
+    """How a task ended that was stopped is told to who asks only then, until it is destroyed."""
+    task = bench.running(LASTING)
+    must_have_ended(task.stopped(), 7)
+    must_have_ended(task.wait(), 7)
     task.destroy()
     task.must_be_gone("destroyed")
 
@@ -95,8 +106,7 @@ def started_twice(bench: DriverBench) -> str:
     except Refused as refused:
         said = str(refused)
     task.shell()
-    bench.ask.stop(task.id, PATIENCE)
-    must_have_ended(task.wait(), 7)
+    must_have_ended(task.stopped(), 7)
     task.destroy()
     task.must_be_gone("destroyed")
     return said
@@ -143,6 +153,7 @@ RULES = (
     *map(ends_by, SIGNALS),
     what_finds_it_again,
     waited_for_by_several,
+    waited_for_once_it_was_stopped,
     started_twice,
     destroyed_while_it_runs,
     forgotten,

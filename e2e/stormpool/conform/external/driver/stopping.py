@@ -23,12 +23,10 @@ def by(name: str, script: str) -> Rule[DriverBench]:
     def stopped_by(bench: DriverBench) -> str:
         """A task is sent the signal that it is to be stopped by, the driver's own when none is named."""
         task = bench.running(script)
-        waiting = bench.later(task.wait)
         began = time.monotonic()
-        bench.ask.stop(task.id, PATIENCE / 2, name)
+        ended = task.stopped(PATIENCE / 2, name)
         took = time.monotonic() - began
         task.must_be_over("StopTask was answered")
-        ended = waiting.result()
         if name:
             must_have_ended(ended, 7)
         task.destroy()
@@ -48,7 +46,6 @@ def killed_after_its_time(bench: DriverBench) -> str:
     task.must_be_over("StopTask was answered")
     if not TIMEOUT * 0.9 <= took <= TIMEOUT + SPARE:
         raise Broken(f"StopTask with {TIMEOUT:g} s was answered after {took:.2f} s")
-    task.wait()
     task.destroy()
     task.must_be_gone("destroyed")
     return f"after {took:.2f} s of {TIMEOUT:g}"
@@ -58,10 +55,11 @@ def killed_after_its_time(bench: DriverBench) -> str:
 def stopped_is_dead(bench: DriverBench) -> None:
     """A task that takes a second to end has ended when StopTask is answered, in its own way."""
     task = bench.running(SLOWLY)
+    waiting = bench.later(task.wait)
     bench.ask.stop(task.id, PATIENCE)
     task.must_be_over("StopTask was answered")
     task.must_say("bye")
-    must_have_ended(task.wait(), 7)
+    must_have_ended(waiting.result(), 7)
     task.destroy()
 
 
@@ -74,7 +72,6 @@ def stopped_when_it_has_ended(bench: DriverBench) -> None:
     task.start()
     must_have_ended(task.wait(), 3)
     bench.ask.stop(task.id, TIMEOUT)
-    must_have_ended(task.wait(), 3)
     task.destroy()
 
 
@@ -84,8 +81,7 @@ def stopped_when_it_has_ended(bench: DriverBench) -> None:
 def its_children_end_with_it(bench: DriverBench) -> None:
     """What a task started ends with it, also what ignores the signal: nothing is left of it."""
     task = bench.running(WITH_CHILDREN)
-    bench.ask.stop(task.id, TIMEOUT / 2)
-    task.wait()
+    task.stopped(TIMEOUT / 2)
     task.destroy()
     task.must_be_gone("stopped and destroyed")
 

@@ -134,6 +134,12 @@ class Task:
         """How it ends. Raises `Refused`."""
         return self._bench.ask.wait(self.id, PATIENCE)
 
+    def stopped(self, timeout: float = PATIENCE, signal: str = "SIGTERM") -> Exit:
+        """Have it stopped while it is waited for, as agents do; return how it ended. Raises `Refused`."""
+        waiting = self._bench.later(self.wait)
+        self._bench.ask.stop(self.id, timeout, signal)
+        return waiting.result()
+
     def destroy(self) -> None:
         """Have it forgotten, by force as agents do."""
         self._bench.ask.destroy(self.id, force=True)
