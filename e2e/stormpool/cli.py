@@ -276,8 +276,8 @@ def conform() -> None:
 @PROVIDER
 @JSON
 def conform_csi_(listed: bool, as_json: bool, **said: Any) -> None:
-    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out of
-    order, or cut short by SIGKILL.
+    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out
+    of order, or cut short by SIGKILL.
 
     Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
     plugin does not offer is told apart.

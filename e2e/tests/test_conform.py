@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from typing import Self
 
 import pytest
 
@@ -16,6 +17,13 @@ class Bench:
 
     def __init__(self) -> None:
         self.written: list[str] = []
+        self.ruined = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def tidy(self) -> list[str]:
         left, self.written = self.written, []
@@ -59,7 +67,7 @@ RULES: list[Rule[Bench]] = [it_holds, it_is_clean, it_is_clean_again, it_can, it
 
 
 def judged() -> list[Result]:
-    return list(suite.run(RULES, Bench()))
+    return list(suite.run(RULES, Bench))
 
 
 def test_a_rule_is_named_and_stated_by_its_function() -> None:
@@ -94,7 +102,7 @@ def test_words_tell_what_was_seen_and_what_was_left() -> None:
 
 def test_rules_that_a_program_judges() -> None:
     said = Result("other: 1", "", "theirs", Outcome.PASSED, 0.1)
-    assert list(suite.run([Cases("other", "theirs", lambda _: [said])], Bench())) == [said]
+    assert list(suite.run([Cases("other", "theirs", lambda _: [said])], Bench)) == [said]
 
 
 def test_a_program_that_cannot_be_run() -> None:
@@ -102,12 +110,28 @@ def test_a_program_that_cannot_be_run() -> None:
         """What the program says."""
         raise MachineError("no such program")
 
-    (only,) = suite.run([Cases("other", "theirs", none)], Bench())
+    (only,) = suite.run([Cases("other", "theirs", none)], Bench)
     assert (only.rule, only.outcome, only.statement) == (
         "other",
         Outcome.NOT_JUDGED,
         "What the program says.",
     )
+
+
+def test_a_rule_that_ruins_the_bench_costs_a_new_one() -> None:
+    benches: list[Bench] = []
+
+    def set_up() -> Bench:
+        benches.append(Bench())
+        return benches[-1]
+
+    @rule(source="Section 5")
+    def it_stays(bench: Bench) -> None:
+        """Nothing is ruined."""
+        bench.ruined = True
+
+    assert [result.outcome for result in suite.run([it_stays, it_holds, it_can], set_up)][1] is Outcome.PASSED
+    assert len(benches) == 2
 
 
 @pytest.mark.parametrize(

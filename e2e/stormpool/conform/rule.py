@@ -39,6 +39,11 @@ class Rule(Generic[Bench]):
         """What comes before the colon; the whole name where there is none."""
         return self.name.partition(": ")[0]
 
+    @property
+    def of(self) -> str:
+        """Which of its family it is; nothing where it is the only one."""
+        return self.name.partition(": ")[2]
+
     def __repr__(self) -> str:
         return f"<rule {self.name!r}>"
 
@@ -90,7 +95,9 @@ def table(rules: Iterable[Rule[Bench]]) -> str:
         families.setdefault(each.family, []).append(each)
     lines = ["| rule | of | what it says | source |", "|---|---|---|---|"]
     for family, members in families.items():
-        of = ", ".join(each.name.partition(": ")[2] for each in members)
-        sources = " · ".join(dict.fromkeys(each.source for each in members))
+        of = ", ".join(each.of for each in members)
+        sources = " · ".join(
+            dict.fromkeys(each.source.replace(each.of or family, "each call") for each in members)
+        )
         lines.append(f"| *{family}* | {of} | {members[0].statement} | {sources} |")
     return "\n".join(lines) + "\n"

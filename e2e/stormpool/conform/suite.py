@@ -1,9 +1,11 @@
-"""Runs rules on a bench, one after another; each finds the bench as clean as the first."""
+"""Runs rules on a bench, one after another; each finds it clean, or a new one if it was ruined."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from stormpool.conform.results import Outcome, Result
@@ -13,6 +15,8 @@ from stormpool.conform.rule import Broken, Cases, NotOffered, Rule
 class Tidied(Protocol):
     """What rules are run on."""
 
+    ruined: bool  # whether no rule can be judged on it any more
+
     def tidy(self) -> list[str]:
         """Undo what a rule left, and say what that was; nothing where it left nothing."""
 
@@ -21,15 +25,25 @@ Bench = TypeVar("Bench", bound=Tidied)
 
 
 def run(
-    rules: Sequence[Rule[Bench]], bench: Bench, told: Callable[[str], object] = lambda _: None
-) -> Iterator[Result]:
+    rules: Sequence[Rule[Bench]],
+    set_up: Callable[[], AbstractContextManager[Bench]],
+    told: Callable[[str], object] = lambda _: None,
+) -> Generator[Result]:
     """What comes of each rule, as it comes; `told` hears which is being judged."""
-    for number, each in enumerate(rules, start=1):
-        told(f"{number} of {len(rules)}: {each.name}")
-        if isinstance(each, Cases):
-            yield from _cases(each, bench)
-        else:
-            yield judge(each, bench)
+    left = deque(rules)
+    while left:
+        with set_up() as bench:
+            while left and not bench.ruined:
+                told(f"{len(rules) - len(left) + 1} of {len(rules)}: {left[0].name}")
+                yield from judged(left.popleft(), bench)
+
+
+def judged(rule: Rule[Bench], bench: Bench) -> Iterator[Result]:
+    """What comes of one rule, or of each case of those that another program judges."""
+    if isinstance(rule, Cases):
+        yield from _cases(rule, bench)
+    else:
+        yield judge(rule, bench)
 
 
 def judge(rule: Rule[Bench], bench: Bench) -> Result:

@@ -25,6 +25,7 @@ def same_call(method: str) -> Rule[Bench]:
     def at_once(bench: Bench) -> None:
         """The same call several times at once is answered OK or ABORTED, and comes to what one comes to."""
         bench.needs(method)
+        bench.needs_room(2)
         usual, volume = bench.volume(), bench.volume()
         for each in (usual, volume):
             each.to(life.before(method, bench.up))
@@ -76,17 +77,20 @@ def _told(answers: list[object]) -> str:
 def volumes_at_once(bench: Bench) -> str:
     """Volumes whose calls are sent at once each come to their end, each with its own files."""
     bench.needs("NodePublishVolume")
+    bench.needs_room(2)
+    bench.needs_files()
+    count = min(VOLUMES, bench.holds or VOLUMES)
     alone = _lived(bench.volume())
-    volumes = [bench.volume() for _ in range(VOLUMES)]
+    volumes = [bench.volume() for _ in range(count)]
     began = time.monotonic()
-    with ThreadPoolExecutor(VOLUMES) as threads:
+    with ThreadPoolExecutor(count) as threads:
         list(threads.map(_rise, volumes))
         for volume in volumes:
-            volume.must_hold(volume.name, f"once {VOLUMES} volumes were brought up at once")
+            volume.must_hold(volume.name, f"once {count} volumes were brought up at once")
         list(threads.map(_fall, volumes))
     together = time.monotonic() - began
     bench.must_be_bare()
-    return f"one volume took {alone:.2f} s, {VOLUMES} at once {together:.2f} s"
+    return f"one volume took {alone:.2f} s, {count} at once {together:.2f} s"
 
 
 def _lived(volume: Volume) -> float:

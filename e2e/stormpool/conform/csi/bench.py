@@ -15,7 +15,7 @@ from stormpool.conform.csi import life
 from stormpool.conform.csi.plugin import Plugin, Refused
 from stormpool.conform.csi.volume import Volume
 from stormpool.conform.rule import Broken, NotOffered
-from stormpool.errors import TimedOut
+from stormpool.errors import MachineError, TimedOut
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.node import Node, Nodes, Provider
 from stormpool.wait import wait_until
@@ -73,6 +73,9 @@ class Bench:
         self.up: tuple[str, ...] = ()  # the calls that bring a volume of this plugin up
         self.lists = False  # whether it lists its volumes
         self.node_id = ""
+        self.holds = 0  # how many volumes the node takes; 0: it does not say
+        self.ruined = False  # the plugin cannot be started any more
+        self._keeps_files: bool | None = None
         self._volumes: list[Volume] = []
         self._usual = self.mounts()
 
@@ -89,11 +92,12 @@ class Bench:
         )
         self.lists = "LIST_VOLUMES" in offered
         if node is not None:
-            self.node_id = self.plugin.call("NodeGetInfo", self.plugin.pb.NodeGetInfoRequest()).node_id
+            said = self.plugin.call("NodeGetInfo", self.plugin.pb.NodeGetInfoRequest())
+            self.node_id, self.holds = said.node_id, said.max_volumes_per_node
 
     def close(self) -> None:
         """End the plugin, and undo what was left."""
-        with suppress(Refused):
+        with suppress(Refused, MachineError):
             self.tidy()
         self.plugin.stop()
         self._unmount()
@@ -105,6 +109,27 @@ class Bench:
                 raise NotOffered(
                     f"{life.CAPABILITY[life.done_by(method)] or 'a node service'} is not offered"
                 )
+
+    def needs_room(self, volumes: int) -> None:
+        """Raise `NotOffered` where the node does not take so many volumes."""
+        if 0 < self.holds < volumes:
+            raise NotOffered(f"the node takes {self.holds} volumes, not {volumes}")
+
+    def needs_files(self) -> None:
+        """Raise `MachineError` where the plugin's volumes do not keep files, with nothing gone wrong."""
+        if not self.keeps_files:
+            raise MachineError("its volumes keep no files: see the rule *files are kept*")
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether the plugin's volumes keep files as long as nothing goes wrong."""
+        if self._keeps_files is None:
+            try:
+                self.volume().must_keep_files("written to find out")
+                self._keeps_files = True
+            except (Broken, Refused):
+                self._keeps_files = False
+        return self._keeps_files
 
     def volume(self) -> Volume:
         """A new volume, not made yet. Raises `NotOffered` where the plugin makes none."""
@@ -142,14 +167,25 @@ class Bench:
 
     def tidy(self) -> list[str]:
         """Undo what a rule left; say what it was."""
-        if not self.plugin.lives:
-            self.plugin.stop()
-            self.plugin.start()
-        left = [said for volume in self._volumes for said in self._undo(volume)]
+        left = self._revived()
+        left += [said for volume in self._volumes for said in self._undo(volume)]
         self._volumes.clear()
         left += [f"mount {point}" for point in self._unmount()]
         self.node.run(["rm", "-rf", "--one-file-system", self.directory])
         return left
+
+    def _revived(self) -> list[str]:
+        """Start the plugin where it ended; say so where that cannot be done."""
+        if self.plugin.lives:
+            return []
+        self.plugin.stop()
+        try:
+            self.plugin.start()
+        except MachineError as error:
+            self.ruined = True
+            self._volumes.clear()
+            return [f"a plugin that cannot be started any more ({error})"]
+        return []
 
     def _undo(self, volume: Volume) -> list[str]:
         """Undo a volume by calls; say what could not be."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 import shlex
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +21,7 @@ from stormpool.conform.results import Result
 from stormpool.conform.rule import Rule, picked
 from stormpool.errors import MachineError, Misuse
 from stormpool.lab import CsiPlugin
+from stormpool.node import Provider
 from stormpool.runner import provider_named
 
 
@@ -80,28 +83,40 @@ def _secrets(path: Path | None) -> Mapping[str, str]:
 
 def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
     """Judge a plugin; `tell` hears of each rule as it is judged."""
-    asked, chosen, found = wanted.asked(), wanted.picked(), list[Result]()
-    provider = provider_named(wanted.provider)
-    missing = provider.missing()
-    if missing:
-        raise Misuse("this machine cannot run a lab: " + "; ".join(missing), fix="see `stormpool doctor`")
-    with tempfile.TemporaryDirectory(prefix="stormpool-conform-") as scratch, spinner("conform csi") as told:
+    chosen, found = wanted.picked(), list[Result]()
+    with tempfile.TemporaryDirectory(prefix="stormpool-") as scratch, spinner("conform csi") as told:
         logs = wanted.logs or Path(scratch)
         logs.mkdir(parents=True, exist_ok=True)
+        set_up = partial(_bench, wanted.asked(), _provider(wanted.provider), logs)
         try:
-            with (
-                nodes_up(provider, secrets.token_hex(4), Path(scratch)) as nodes,
-                set_up(nodes, asked, logs) as bench,
-            ):
-                for result in suite.run(chosen, bench, told):
+            with closing(suite.run(chosen, set_up, told)) as judged:
+                for result in judged:
                     found.append(result)
                     tell(result)
         finally:
             _write(wanted.junit, found)
-    left = nodes.left_behind()
+    return found
+
+
+def _provider(name: str) -> Provider:
+    """A provider that this machine has what it needs for. Raises `Misuse`."""
+    provider = provider_named(name)
+    missing = provider.missing()
+    if missing:
+        raise Misuse("this machine cannot run a lab: " + "; ".join(missing), fix="see `stormpool doctor`")
+    return provider
+
+
+@contextmanager
+def _bench(asked: Asked, provider: Provider, logs: Path) -> Iterator[Bench]:
+    """A bench in a lab of its own, of which nothing is left on leaving."""
+    with tempfile.TemporaryDirectory(prefix="stormpool-") as scratch:
+        lab = nodes_up(provider, secrets.token_hex(4), Path(scratch))
+        with lab as nodes, set_up(nodes, asked, logs) as bench:
+            yield bench
+        left = nodes.left_behind()
     if left:
         raise MachineError("the lab left behind on this host: " + ", ".join(left))
-    return found
 
 
 def _write(path: Path | None, found: Iterable[Result]) -> None:

@@ -31,7 +31,6 @@ def nothing_is_left(bench: Bench) -> None:
 def _live(bench: Bench) -> None:
     volume = bench.volume()
     volume.up()
-    volume.write(volume.name)
     volume.to(0)
 
 

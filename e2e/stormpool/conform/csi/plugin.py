@@ -47,6 +47,7 @@ class Plugin:
         self._node = node
         self._socket = Path(nodes.sockets.to(socket))
         self._argv, self._env = _command(spec, self.endpoint, node, nodes)
+        self._takes_a_stale_socket = True
         self._process: Process | None = None
         self._channel: grpc.Channel | None = None
 
@@ -87,13 +88,23 @@ class Plugin:
         self.kill()
         self._socket.unlink(missing_ok=True)
 
-    def come_back(self) -> None:
-        """Kill it and start it again. Raises `Broken` when it does not serve again."""
+    def start_again(self) -> None:
+        """Kill it and start it again, its socket being where it was. Raises `MachineError`."""
         self.kill()
+        self.start()
+
+    def come_back(self) -> None:
+        """Kill it and start it again, without its socket if that is in its way. Raises `Broken`."""
+        self.kill()
+        if not self._takes_a_stale_socket:
+            self.stop()
         try:
             self.start()
         except MachineError as error:
-            raise Broken(f"killed, it did not serve again: {error}") from error
+            if not self._takes_a_stale_socket:
+                raise Broken(f"killed, it did not serve again: {error}") from error
+            self._takes_a_stale_socket = False
+            self.come_back()
 
     def send(self, method: str, request: Any) -> Any:
         """Send a call and return its future at once."""

@@ -33,6 +33,10 @@ SECRETS = (
     "ListSnapshots",
     "GetSnapshot",
 )
+# A directory of its own for each case: it refuses one that a plugin has not removed after the last.
+FRESH = '#!/bin/sh\nexec mktemp -d "$1.XXXXXX"\n'
+# How it says that what failed was its own preparing or clearing up, and not what the case is about.
+NOT_THE_CASE = ("resource cleanup failed", "failed to create target directory", "failed to create staging")
 OUTCOMES = {
     "passed": Outcome.PASSED,
     "failed": Outcome.BROKEN,
@@ -48,10 +52,14 @@ def judged(bench: Bench) -> Sequence[Result]:
     bench.node.write(f"{WHERE}/parameters", json.dumps(dict(bench.parameters)))  # JSON is YAML
     secrets = {f"{call}Secret": dict(bench.secrets) for call in SECRETS}
     bench.node.write(f"{WHERE}/secrets", json.dumps(secrets))
+    bench.node.write(f"{WHERE}/fresh", FRESH)
+    bench.node.run(["chmod", "+x", f"{WHERE}/fresh"])
     options = {
         "csi.endpoint": bench.plugin.endpoint,
         "csi.mountdir": f"{WHERE}/mount",
         "csi.stagingdir": f"{WHERE}/staging",
+        "csi.createmountpathcmd": f"{WHERE}/fresh",
+        "csi.createstagingpathcmd": f"{WHERE}/fresh",
         "csi.testvolumeparameters": f"{WHERE}/parameters",
         "csi.testvolumesize": bench.size,
         "csi.testvolumeexpandsize": 2 * bench.size,
@@ -70,19 +78,20 @@ def judged(bench: Bench) -> Sequence[Result]:
 
 def cases(junit: str) -> list[Result]:
     """The cases in its report; those of its own set-up only where they failed."""
-    found = (_case(each) for each in ET.fromstring(junit).iter("testcase"))
-    return [case for case in found if "[It]" in case.rule or case.outcome is Outcome.NOT_JUDGED]
+    found = ET.fromstring(junit).iter("testcase")
+    told = [(each.get("name", ""), _case(each)) for each in found]
+    return [case for name, case in told if "[It]" in name or case.outcome is Outcome.NOT_JUDGED]
 
 
 def _case(case: ET.Element) -> Result:
     name = case.get("name", "")
     outcome = OUTCOMES.get(case.get("status", ""), Outcome.NOT_JUDGED)
-    if "[It]" not in name and outcome is not Outcome.PASSED:
+    told = case.find("failure") if outcome is Outcome.BROKEN else case.find("skipped")
+    words = "" if told is None else " ".join(told.get("message", "").split())
+    if outcome is Outcome.BROKEN and ("[It]" not in name or words.startswith(NOT_THE_CASE)):
         outcome = Outcome.NOT_JUDGED
-    told = next(iter(case), None)
-    words = "" if told is None or outcome is Outcome.PASSED else told.get("message", "")
     seconds = round(float(case.get("time", "0")), 3)
-    return Result(f"{NAME}: {name}", "", SOURCE, outcome, seconds, " ".join(words.split()))
+    return Result(f"{NAME}: {name.removeprefix('[It] ')}", "", SOURCE, outcome, seconds, words)
 
 
 RULES = (Cases(NAME, SOURCE, judged),)

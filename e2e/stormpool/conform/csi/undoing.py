@@ -27,7 +27,7 @@ def never_done(method: str) -> Rule[Bench]:
         volume.to(life.after(method, bench.up))
         _undo(bench, volume, method, ("OK",))
         bench.plugin.come_back()
-        _undo(bench, volume, method, ("OK",))
+        _undo(bench, volume, method, ("OK",), "killed and started again, ")
         volume.fall(f"{method} was called for nothing")
         bench.must_be_bare()
 
@@ -46,17 +46,17 @@ def gone(method: str) -> Rule[Bench]:
         volume.to(0)
         _undo(bench, volume, method, ("OK", "NOT_FOUND"))
         bench.plugin.come_back()
-        _undo(bench, volume, method, ("OK", "NOT_FOUND"))
+        _undo(bench, volume, method, ("OK", "NOT_FOUND"), "killed and started again, ")
 
     return undone_though_deleted
 
 
-def _undo(bench: Bench, volume: Volume, method: str, fine: tuple[str, ...]) -> None:
+def _undo(bench: Bench, volume: Volume, method: str, fine: tuple[str, ...], after: str = "") -> None:
     try:
         bench.plugin.call(method, volume.request(method))
     except Refused as refused:
         if refused.code not in fine:
-            raise Broken(f"{refused}; to be answered is {' or '.join(fine)}") from refused
+            raise Broken(f"{after}{refused}; to be answered is {' or '.join(fine)}") from refused
 
 
 RULES = (*map(never_done, WHY), *map(gone, WHY))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from stormpool.conform.csi import life
 from stormpool.conform.csi.plugin import Refused
 from stormpool.conform.rule import Broken
-from stormpool.errors import TimedOut
+from stormpool.errors import CommandFailed, TimedOut
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
     from stormpool.conform.csi.bench import Bench
 
+FULL = "RESOURCE_EXHAUSTED"  # what there is too little of says nothing of the plugin
 TAKES_SECRETS = frozenset({*life.ALL} - {"NodeUnpublishVolume", "NodeUnstageVolume"})
 
 
@@ -50,14 +51,14 @@ class Volume:
 
     def persist(self, method: str, why: str) -> Any:
         """Call until the answer is OK. Raises `Broken` when it does not come; `why`: what came before."""
-        last = ""
+        last: Refused | None = None
 
         def answered() -> Any:
             nonlocal last
             try:
                 return self.go(method)
             except Refused as refused:
-                last = str(refused)
+                last = refused
                 return None
 
         try:
@@ -69,6 +70,8 @@ class Volume:
                 every=0.1,
             )
         except TimedOut:
+            if last is not None and last.code == FULL:
+                raise last from None
             raise Broken(f"{why}, and {self._bench.patience:g} s later still {last}") from None
 
     def take(self, method: str, answer: Any) -> None:
@@ -106,8 +109,12 @@ class Volume:
         self.persist_to(0, why)
 
     def write(self, text: str) -> None:
-        """Write the file of the published volume."""
-        self._bench.node.run(["sh", "-c", 'printf %s "$2" >"$1"', "sh", f"{self.target}/file", text])
+        """Write the file of the published volume. Raises `Broken` where that cannot be done."""
+        try:
+            self._bench.node.run(["sh", "-c", 'printf %s "$2" >"$1"', "sh", f"{self.target}/file", text])
+        except CommandFailed as failed:
+            said = failed.stderr.strip()
+            raise Broken(f"published with OK, and nothing can be written there: {said}") from failed
 
     def must_hold(self, text: str, why: str) -> None:
         """Raise `Broken` unless the file of the published volume says so."""
@@ -115,6 +122,16 @@ class Volume:
         if found.code != 0 or found.stdout != text:
             seen = f"it says {found.stdout[:40]!r}" if found.code == 0 else found.stderr.strip()[-160:]
             raise Broken(f"{why}, the file written to the volume is not there as it was: {seen}")
+
+    def must_keep_files(self, text: str) -> None:
+        """Go through its life with nothing going wrong. Raises `Broken` where the file gets lost."""
+        self.up()
+        self.write(text)
+        self.must_hold(text, "once it was written")
+        self.to(1)
+        self.up()
+        self.must_hold(text, "brought down and up again")
+        self.to(0)
 
     def mounts(self) -> list[str]:
         """What is mounted at its paths, as any volume's would be called."""
