@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -64,7 +65,7 @@ class Bench(Generic[D]):
     def __init__(self, nodes: Nodes, asked: Asked, logs: Path) -> None:
         self.node: Node = nodes.nodes[NODE]
         self.command, self.config = asked.command, asked.config
-        self.place = Place(nodes, self.node, logs)
+        self.place = Place(nodes, self.node, Path(tempfile.mkdtemp(prefix="plugin-", dir=logs)))
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bench")
         self.met: list[Instance[D]] = []  # all that ever were
         self.begun: list[OnBench] = []  # all that were started, met or not
@@ -94,6 +95,11 @@ class Bench(Generic[D]):
     def undo(self) -> list[str]:
         """Undo what a rule had done for tasks; say what could not be."""
         return []
+
+    @property
+    def ruined(self) -> bool:
+        """Whether another process of it does not serve any more, where one did before."""
+        return bool(self._no_use and self.met)
 
     @property
     def main(self) -> Instance[D]:
@@ -143,6 +149,7 @@ class Bench(Generic[D]):
         try:
             self._main = self.launch()
         except MachineError as error:
+            self._no_use = str(error)
             raise Broken(f"after its end another did not serve: {error}") from error
 
     def set_config(self, instance: Instance[D], data: bytes | None = None) -> None:
@@ -196,6 +203,8 @@ class Bench(Generic[D]):
         """End all of it."""
         self._main = None
         self.tidy()
+        for started in self.begun:
+            started.keep()
         self.threads.shutdown()
 
     def _end(self, started: OnBench) -> None:

@@ -6,10 +6,11 @@ import secrets
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -25,9 +26,10 @@ from stormpool.conform.external.plugin import Command
 from stormpool.conform.results import Result
 from stormpool.conform.rule import Rule, picked
 from stormpool.errors import MachineError, Misuse
-from stormpool.node import Nodes
+from stormpool.node import Nodes, Provider
 from stormpool.runner import provider_named
 
+AnyBench = DeviceBench | DriverBench
 PREPARED_WITHIN = 120.0  # seconds for a command that prepares the node
 
 
@@ -45,16 +47,13 @@ class Wanted:
     logs: Path | None  # where what the plugin says is kept
     provider: str
 
-    @property
-    def kind(self) -> str:
-        """What kind of plugin it is."""
-        raise NotImplementedError
+    kind: ClassVar[str]
 
     def all_rules(self) -> Sequence[Rule[Any]]:
         """Every rule for its kind."""
         raise NotImplementedError
 
-    def bench(self, nodes: Nodes, logs: Path) -> DeviceBench | DriverBench:
+    def bench(self, nodes: Nodes, logs: Path) -> AnyBench:
         """A bench with it."""
         raise NotImplementedError
 
@@ -74,7 +73,7 @@ class Wanted:
 class WantedDevice(Wanted):
     """A device plugin."""
 
-    kind = "device"
+    kind: ClassVar[str] = "device"
 
     def all_rules(self) -> Sequence[Rule[Any]]:
         """Every rule for device plugins."""
@@ -93,7 +92,7 @@ class WantedDriver(Wanted):
     shell: str
     user: str
 
-    kind = "driver"
+    kind: ClassVar[str] = "driver"
 
     def all_rules(self) -> Sequence[Rule[Any]]:
         """Every rule for task drivers."""
@@ -117,14 +116,14 @@ def listed(wanted: Wanted) -> str:
 def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
     """Judge a plugin; `tell` hears of each rule as it is judged."""
     wanted.asked()
-    chosen, found = wanted.picked(), list[Result]()
-    name = f"conform {wanted.kind}"
-    with tempfile.TemporaryDirectory(prefix="stormpool-conform-") as scratch, spinner(name) as told:
+    chosen, found, name = wanted.picked(), list[Result](), f"conform {wanted.kind}"
+    with tempfile.TemporaryDirectory(prefix="stormpool-") as scratch, spinner(name) as told:
         logs = wanted.logs or Path(scratch)
         logs.mkdir(parents=True, exist_ok=True)
+        set_up = partial(_bench, wanted, _provider(wanted.provider), logs)
         try:
-            with _bench(wanted, Path(scratch), logs) as bench:
-                for result in suite.run(chosen, bench, told):
+            with closing(suite.run(chosen, set_up, told)) as judged:
+                for result in judged:
                     found.append(result)
                     tell(result)
         finally:
@@ -132,22 +131,25 @@ def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
     return found
 
 
-@contextmanager
-def _bench(wanted: Wanted, scratch: Path, logs: Path) -> Iterator[DeviceBench | DriverBench]:
-    """A bench on a lab of its own, which is gone on leaving."""
-    provider = provider_named(wanted.provider)
+def _provider(name: str) -> Provider:
+    """A provider that this machine has what it needs for. Raises `Misuse`."""
+    provider = provider_named(name)
     missing = provider.missing()
     if missing:
         raise Misuse("this machine cannot run a lab: " + "; ".join(missing), fix="see `stormpool doctor`")
-    with nodes_up(provider, secrets.token_hex(4), scratch) as nodes:
-        for command in wanted.before:
-            nodes.nodes[NODE].run(["sh", "-c", command], timeout=PREPARED_WITHIN)
-        bench = wanted.bench(nodes, logs)
-        try:
-            yield bench
-        finally:
-            bench.close()
-    left = nodes.left_behind()
+    return provider
+
+
+@contextmanager
+def _bench(wanted: Wanted, provider: Provider, logs: Path) -> Iterator[AnyBench]:
+    """A bench in a lab of its own, of which nothing is left on leaving."""
+    with tempfile.TemporaryDirectory(prefix="stormpool-") as scratch:
+        with nodes_up(provider, secrets.token_hex(4), Path(scratch)) as nodes:
+            for command in wanted.before:
+                nodes.nodes[NODE].run(["sh", "-c", command], timeout=PREPARED_WITHIN)
+            with closing(wanted.bench(nodes, logs)) as bench:
+                yield bench
+        left = nodes.left_behind()
     if left:
         raise MachineError("the lab left behind on this host: " + ", ".join(left))
 
@@ -163,7 +165,9 @@ def _words(text: str, option: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        raise Misuse(f"{option} cannot be split into words: {error}", fix="quote it as a shell would") from error
+        raise Misuse(
+            f"{option} cannot be split into words: {error}", fix="quote it as a shell would"
+        ) from error
 
 
 def _object(text: str, option: str) -> Mapping[str, Any]:

@@ -101,6 +101,10 @@ class OnBench:
         seen = [path.stat() for path in (self._out, self._here("err"))]
         return tuple(f"{each.st_dev}:{each.st_ino}" for each in seen)
 
+    def keep(self) -> None:
+        """Keep what it logged beside what it printed."""
+        self._out.with_suffix(".err").write_text(self.stderr())
+
     def kill(self) -> None:
         """SIGKILL, and return once it is gone."""
         self.process.signal(signal.SIGKILL)

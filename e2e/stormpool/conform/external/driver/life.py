@@ -41,7 +41,7 @@ def ends_by(name: str) -> Rule[DriverBench]:
         of=name,
     )
     def the_signal(bench: DriverBench) -> None:
-        """A task that a signal ended is told to have ended by it: as signal, or as code 128 and the signal."""
+        """A task that a signal ended is told to have ended by it: by signal or by code (128 more)."""
         task = bench.running("echo up; while :; do sleep 0.1; done")
         shell = task.shell()
         if shell.first and name != "KILL":
