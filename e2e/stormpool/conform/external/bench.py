@@ -24,13 +24,14 @@ from stormpool.goplugin.drive import Driven
 from stormpool.goplugin.handshake import API
 from stormpool.goplugin.process import RPC_TIMEOUT, PluginProcess
 from stormpool.goplugin.protos import base, base_rpc
-from stormpool.lab import Lab
+from stormpool.lab import Lab, Role
 from stormpool.node import Node, Nodes, Provider
 from stormpool.wait import wait_until
 
 NODE = "client1"
 POOL_MIB = 256  # of the node's own pool
 OBSERVER = Path(__file__).with_name("observe.py")
+LOOK_EVERY = 0.1  # seconds: a look takes half of that
 GONE_WITHIN = 5.0  # seconds until what was ended is not seen any more
 THREADS = 64  # calls at once, at most
 
@@ -44,14 +45,17 @@ class Asked:
 
     command: Command
     config: Mapping[str, Any] = field(default_factory=dict)
+    node: str = NODE
 
 
 @contextmanager
-def nodes_up(provider: Provider, lab_id: str, directory: Path) -> Iterator[Nodes]:
-    """A lab's nodes, without agents: one with a pool. It is gone on leaving."""
-    nodes = provider.up(Lab(servers=1, clients=1), lab_id, directory)
+def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
+    """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
+    lab = Lab(servers=1, clients=count)
+    nodes = provider.up(lab, lab_id, directory)
     try:
-        pools.start(nodes.nodes[NODE], POOL_MIB, directory / "zfs.log")
+        for name in lab.names(Role.CLIENT):
+            pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")
         yield nodes
     finally:
         nodes.down()
@@ -63,7 +67,7 @@ class Bench(Generic[D]):
     kind: int  # of plugin (nomad, plugins/base/proto/base.proto)
 
     def __init__(self, nodes: Nodes, asked: Asked, logs: Path) -> None:
-        self.node: Node = nodes.nodes[NODE]
+        self.node: Node = nodes.nodes[asked.node]
         self.command, self.config = asked.command, asked.config
         self.place = Place(nodes, self.node, Path(tempfile.mkdtemp(prefix="plugin-", dir=logs)))
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bench")
@@ -216,7 +220,13 @@ class Bench(Generic[D]):
     def _end_processes(self) -> list[str]:
         """SIGKILL to what runs and should not; say what it was."""
         try:
-            wait_until("no process is left", self.processes_left, lambda left: not left, timeout=GONE_WITHIN)
+            wait_until(
+                "no process is left",
+                self.processes_left,
+                lambda left: not left,
+                timeout=GONE_WITHIN,
+                every=LOOK_EVERY,
+            )
         except TimedOut:
             left = self.processes_left()
             self.node.run(["kill", "-KILL", *(str(each.pid) for each in left)], check=False)

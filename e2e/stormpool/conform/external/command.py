@@ -62,7 +62,9 @@ class Wanted:
         if not self.plugin:
             raise Misuse("no plugin is named", fix="say --plugin with its command line")
         env = dict(_pair(each) for each in self.env)
-        return Asked(Command(_words(self.plugin, "--plugin"), env), _object(self.config, "--config"))
+        program, *words = _words(self.plugin, "--plugin")
+        argv = (str(Path(program).absolute()) if "/" in program else program, *words)
+        return Asked(Command(argv, env), _object(self.config, "--config"))
 
     def picked(self) -> list[Rule[Any]]:
         """The rules to judge. Raises `Misuse`."""

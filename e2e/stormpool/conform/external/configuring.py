@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stormpool.conform.external.asking import Refused
-from stormpool.conform.external.bench import GONE_WITHIN, Bench
+from stormpool.conform.external.bench import GONE_WITHIN, LOOK_EVERY, Bench
 from stormpool.conform.external.look import Look, told
 from stormpool.conform.rule import Broken, NotOffered, Rule, rule
 from stormpool.errors import TimedOut
@@ -70,7 +70,13 @@ def _must_be_as_before(bench: Bench[Any], before: Look) -> None:
     if look.mounted(before):
         raise Broken(f"mounted by one that was tried: {', '.join(look.mounted(before))}")
     try:
-        wait_until("they are gone", bench.processes_left, lambda left: not left, timeout=GONE_WITHIN)
+        wait_until(
+            "they are gone",
+            bench.processes_left,
+            lambda left: not left,
+            timeout=GONE_WITHIN,
+            every=LOOK_EVERY,
+        )
     except TimedOut:
         raise Broken(f"left by one that was tried: {told(bench.processes_left())}") from None
 

@@ -6,7 +6,7 @@ import signal
 import time
 from typing import Any
 
-from stormpool.conform.external.bench import GONE_WITHIN, Bench
+from stormpool.conform.external.bench import GONE_WITHIN, LOOK_EVERY, Bench
 from stormpool.conform.external.look import told
 from stormpool.conform.rule import Broken, Rule, rule
 from stormpool.errors import TimedOut
@@ -66,7 +66,13 @@ def it_can_be_killed(bench: Bench[Any]) -> str:
     bench.main.ask.info()
     bench.main.kill()
     try:
-        wait_until("nothing of it runs", lambda: _orphans(bench), lambda left: not left, timeout=GONE_WITHIN)
+        wait_until(
+            "nothing of it runs",
+            lambda: _orphans(bench),
+            lambda left: not left,
+            timeout=GONE_WITHIN,
+            every=LOOK_EVERY,
+        )
     except TimedOut:
         raise Broken(f"still running once it was killed: {told(_orphans(bench))}") from None
     began = time.monotonic()
@@ -86,7 +92,7 @@ def its_outputs_are_its_own(bench: Bench[Any]) -> None:
         return [str(each) for each in bench.look().processes if set(outputs) & set(each.open)]
 
     try:
-        wait_until("nobody has its outputs", holding, lambda left: not left, timeout=GRACE)
+        wait_until("nobody has its outputs", holding, lambda left: not left, timeout=GRACE, every=LOOK_EVERY)
     except TimedOut:
         raise Broken(f"its outputs are held open by {', '.join(holding())}") from None
 

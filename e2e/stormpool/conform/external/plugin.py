@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from stormpool.goplugin.process import PluginProcess, Running
 from stormpool.node import Node, Nodes
 from stormpool.wait import wait_until
 
-TEMPORARY = "t"  # where plugins put temporary files, sockets among them; behind the lab's door
 KILLED_WITHIN = 10.0  # seconds until a process that was killed is gone
 RELAY_WITHIN = 10.0  # seconds until a relay to a socket listens
 
@@ -51,11 +51,12 @@ class Place:
     nodes: Nodes
     node: Node
     logs: Path  # a directory on this host
+    name: str = field(default_factory=lambda: secrets.token_hex(2))  # of its own files behind the lab's door
 
     @property
     def temporary(self) -> str:
-        """The directory for temporary files, as plugins see it."""
-        return f"{self.nodes.door}/{TEMPORARY}"
+        """The directory for temporary files, as plugins see it: sockets among them."""
+        return f"{self.nodes.door}/{self.name}"
 
 
 class OnBench:
@@ -63,10 +64,9 @@ class OnBench:
 
     def __init__(self, place: Place, command: Command, number: int) -> None:
         self._place = place
-        self._number = number
         self._out = place.logs / f"plugin-{number}.out"
-        self._door = f"plugin-{number}"
-        Path(place.nodes.sockets.to(f"{number}")).symlink_to(".")  # a way in of its own: see `here`
+        self._door = f"{place.name}-{number}"
+        Path(place.nodes.sockets.to(self._door)).symlink_to(".")  # a way in of its own: see `here`
         env = {**AGENT, "TMPDIR": place.temporary, **command.env}
         argv = ["sh", "-c", BECOME, "sh", *self._at_door("pid", "err"), *command.argv]
         self.process: Running = place.node.start("the plugin", argv, env=env, log=self._out)
@@ -86,7 +86,7 @@ class OnBench:
 
     def here(self, address: str) -> str:
         """Where a socket of the plugin's is on this host, by a path that no other process of it had."""
-        place, own = self._place, f"{self._number}"
+        place, own = self._place, self._door
         if address.startswith(f"{place.nodes.door}/"):
             name = str(PurePosixPath(address).relative_to(place.nodes.door))
             return place.nodes.sockets.to(f"{own}/{name}")

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from stormpool.conform.external.asking import heard
+from stormpool.conform.external.asking import Refused, heard
 from stormpool.conform.external.bench import Asked, Bench
 from stormpool.conform.external.driver.task import PATIENCE, Task, TaskAsked, Wanted
 from stormpool.conform.external.plugin import Instance
@@ -105,12 +105,22 @@ class DriverBench(Bench[DrivenDriver]):
         return [*left, *(f"mount {point}" for point in mounted)]
 
     def _refused(self) -> Iterator[str]:
-        """What tasks could not be destroyed."""
+        """What tasks could not be destroyed; the driver is killed when it does not answer."""
         for task in self.tasks:
             if task.handle is not None and not task.gone and self._main is not None and self._main.lives:
                 try:
-                    with suppress(Broken):
-                        task.recover()  # the driver may be another process than started it
-                    task.destroy()
-                except Broken as refused:
+                    self._destroy(task)
+                except Refused as refused:
                     yield f"task ({refused})"
+                    if refused.code == "DEADLINE_EXCEEDED":
+                        self._main.kill()
+
+    def _destroy(self, task: Task) -> None:
+        """Have a task destroyed, by another process of the driver than started it, maybe."""
+        try:
+            task.destroy()
+        except Refused as refused:
+            if refused.code == "DEADLINE_EXCEEDED":
+                raise
+            task.recover()
+            task.destroy()

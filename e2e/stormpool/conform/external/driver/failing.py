@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from stormpool.conform.external.asking import Refused, heard
+from stormpool.conform.external.bench import LOOK_EVERY
 from stormpool.conform.external.driver.bench import DriverBench
 from stormpool.conform.external.driver.task import LASTING, PATIENCE, Task
 from stormpool.conform.rule import Broken, NotOffered, Rule, rule
@@ -58,7 +59,7 @@ def fails(what: str) -> Rule[DriverBench]:
 def _must_have_failed(task: Task) -> str:
     """How a task has ended that cannot do what it was to. Raises `Broken` when it runs, or ended well."""
     with suppress(TimedOut):
-        wait_until("it has ended", lambda: not task.shells(), timeout=ENDS_WITHIN)
+        wait_until("it has ended", lambda: not task.shells(), timeout=ENDS_WITHIN, every=LOOK_EVERY)
     if task.shells():
         raise Broken("it was started, and runs")
     ended = task.wait()

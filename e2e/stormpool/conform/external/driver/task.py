@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stormpool.conform.external.bench import GONE_WITHIN
+from stormpool.conform.external.bench import GONE_WITHIN, LOOK_EVERY
 from stormpool.conform.external.look import Look, Seen, told
 from stormpool.conform.external.observe import MARK
 from stormpool.conform.rule import Broken
@@ -180,7 +180,9 @@ class Task:
     def must_be_gone(self, when: str) -> None:
         """Raise `Broken` when anything still runs of it."""
         try:
-            wait_until("it is gone", self.processes, lambda left: not left, timeout=GONE_WITHIN)
+            wait_until(
+                "it is gone", self.processes, lambda left: not left, timeout=GONE_WITHIN, every=LOOK_EVERY
+            )
         except TimedOut:
             raise Broken(f"{when}, there still runs {told(self.processes())}") from None
 
