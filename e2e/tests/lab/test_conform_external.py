@@ -194,7 +194,7 @@ def bench(nodes: Nodes, faulty: Faulty, node: str, logs: Path) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def short_of_patience() -> Iterator[None]:
-    """Samples are quick; what a faulty one never does is not waited for as long as others' plugins may take."""
+    """Samples are quick; what a faulty one never does is waited for a little."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value, modules in SOONER:
             for module in modules:
