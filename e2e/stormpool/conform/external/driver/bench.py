@@ -116,11 +116,7 @@ class DriverBench(Bench[DrivenDriver]):
                         self._main.kill()
 
     def _destroy(self, task: Task) -> None:
-        """Have a task destroyed, by another process of the driver than started it, maybe."""
-        try:
-            task.destroy()
-        except Refused as refused:
-            if refused.code == "DEADLINE_EXCEEDED":
-                raise
+        """Have a task destroyed; found again first by a process of the driver that does not know it."""
+        if task.known_to is not self._main:
             task.recover()
-            task.destroy()
+        task.destroy()

@@ -90,6 +90,7 @@ class Task:
         self.argv = wanted.command or (*bench.task.shell, "-c", wanted.script)
         self.handle: Handle | None = None
         self.gone = False  # whether the driver was told to forget it
+        self.known_to: object = None  # the process of the driver that knows it
         self._bench = bench
         self._said = {"stdout": "", "stderr": ""}
         self._ready = threading.Event()
@@ -113,6 +114,7 @@ class Task:
     def start(self) -> Handle:
         """Have it started. Raises `Refused`."""
         self.handle = self._bench.ask.start(self.spec)
+        self.known_to = self._bench.main
         return self.handle
 
     def up(self) -> None:
@@ -149,6 +151,7 @@ class Task:
         """Have it found again."""
         assert self.handle is not None
         self._bench.ask.recover(self.handle)
+        self.known_to = self._bench.main
 
     def processes(self, look: Look | None = None) -> tuple[Seen, ...]:
         """What runs of it, what the driver runs for it included."""
