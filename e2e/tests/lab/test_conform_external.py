@@ -143,7 +143,7 @@ FAULTY = [
     driver("never_stops", *of("stopped by", "the driver's own")),
     driver("patient", "killed after its time"),
     driver("returns_early", "stopped is dead"),
-    driver("strict", "stopped when it has ended", *of("an unknown task", "StopTask")),
+    driver("strict", "stopped when it has ended", "an unknown task is stopped"),
     driver("spares_children", "its children end with it"),
     driver("sends_nothing", "a signal"),
     driver("dies_of_signals", "no such signal"),
@@ -152,7 +152,7 @@ FAULTY = [
     driver("silent_statistics", "what it uses"),
     driver("endless_statistics", "statistics end with it"),
     driver("leaky_start", *of("a start that fails", "no such command", "no configuration", "no mount")),
-    driver("fails_to_destroy", *of("an unknown task", "DestroyTask")),
+    driver("fails_to_destroy", "an unknown task is destroyed"),
     driver("vague", *of("an unknown task", "WaitTask", "InspectTask", "SignalTask", "TaskStats")),
     driver(
         "finds_nothing",

@@ -57,6 +57,10 @@ class Wanted:
         """A bench with it."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Raise `Misuse` for what cannot be."""
+        self.asked()
+
     def asked(self) -> Asked:
         """The plugin. Raises `Misuse`."""
         if not self.plugin:
@@ -100,6 +104,11 @@ class WantedDriver(Wanted):
         """Every rule for task drivers."""
         return driver_rules.ALL
 
+    def check(self) -> None:
+        """Raise `Misuse` for what cannot be."""
+        super().check()
+        self.task()
+
     def task(self) -> TaskAsked:
         """How it is told to run a command. Raises `Misuse`."""
         config = _object(self.task_config, "--task-config")
@@ -117,7 +126,7 @@ def listed(wanted: Wanted) -> str:
 
 def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
     """Judge a plugin; `tell` hears of each rule as it is judged."""
-    wanted.asked()
+    wanted.check()
     chosen, found, name = wanted.picked(), list[Result](), f"conform {wanted.kind}"
     with tempfile.TemporaryDirectory(prefix="stormpool-") as scratch, spinner(name) as told:
         logs = wanted.logs or Path(scratch)

@@ -64,7 +64,7 @@ def a_command(bench: DriverBench) -> None:
     task.destroy()
 
 
-@rule(source=f"{UTILS} taskStatusFromProto, exitResultFromProto: all is read unseen")
+@rule(source=f"{UTILS} taskStatusFromProto, exitResultFromProto: all is read unseen; driver.go InspectTask")
 def what_is_known(bench: DriverBench) -> None:
     """Of a task that runs, and of one that has ended, its id, state, times and end are said."""
     task = bench.running(LASTING)

@@ -83,30 +83,20 @@ ASK: dict[str, Callable[[DriverBench], Any]] = {
 }
 
 
-def stop_unknown() -> Rule[DriverBench]:
-    """StopTask, of which an error costs an agent minutes."""
-
-    @rule(source=f"{RUNNER} killTask: an error is tried again, up to 345 s, whatever it says", of="StopTask")
-    def an_unknown_task(bench: DriverBench) -> None:
-        """StopTask for a task that it does not know is answered OK: there is nothing to stop."""
-        bench.ask.stop(NOBODY, 1.0)
-
-    return an_unknown_task
+@rule(source=f"{RUNNER} killTask: an error is tried again, up to 345 s, whatever it says")
+def an_unknown_task_is_stopped(bench: DriverBench) -> None:
+    """StopTask for a task that it does not know is answered OK: there is nothing to stop."""
+    bench.ask.stop(NOBODY, 1.0)
 
 
-def destroy_unknown() -> Rule[DriverBench]:
-    """DestroyTask, of which agents hear no error."""
-
-    @rule(source=f"{RUNNER} restoreHandle: destroyed though it could not be recovered", of="DestroyTask")
-    def an_unknown_task(bench: DriverBench) -> None:
-        """DestroyTask for a task that it does not know is answered OK, or that it is not found."""
-        try:
-            bench.ask.destroy(NOBODY, force=True)
-        except Refused as refused:
-            if NOT_FOUND not in refused.details:
-                raise
-
-    return an_unknown_task
+@rule(source=f"{RUNNER} restoreHandle: destroyed though it could not be recovered")
+def an_unknown_task_is_destroyed(bench: DriverBench) -> None:
+    """DestroyTask for a task that it does not know is answered OK, or that it is not found."""
+    try:
+        bench.ask.destroy(NOBODY, force=True)
+    except Refused as refused:
+        if NOT_FOUND not in refused.details:
+            raise
 
 
 def look_unknown() -> Rule[DriverBench]:
@@ -144,8 +134,8 @@ def unknown(method: str) -> Rule[DriverBench]:
 
 RULES = (
     *map(fails, WRONG),
-    stop_unknown(),
-    destroy_unknown(),
+    an_unknown_task_is_stopped,
+    an_unknown_task_is_destroyed,
     *map(unknown, ("WaitTask", "InspectTask", "SignalTask")),
     look_unknown(),
 )
