@@ -135,6 +135,8 @@ class Processes:
 
     def _start(self, task: Task) -> bytes:
         asked = schema.decode(task.config, TaskConfig)
+        if faulty("starts_nothing"):
+            raise NotStarted("not today")
         for mount in task.mounts:
             if not Path(mount.host).exists():
                 raise NotStarted(f"{mount.host} is not there")
@@ -219,10 +221,10 @@ class Processes:
         if id not in self._tasks and not faulty("strict"):
             return
         task = self._known(id)
-        if faulty("never_stops") or (task.ended and not faulty("strict")):
+        if faulty("never_stops") or (task.ended and not faulty("waits_for_ever")):
             return
         if task.ended:
-            raise ValueError("it has ended")
+            time.sleep(3600)
         name = "SIGUSR2" if faulty("own_signal") else signal_name or "SIGTERM"
         task.kill(signal.Signals[name], all_of_it=False)
         until = time.monotonic() + timeout

@@ -34,6 +34,7 @@ class DriverBench(Bench[DrivenDriver]):
         super().__init__(nodes, asked, logs)
         self.task = task
         self.tasks: list[Task] = []
+        self._can_run = False  # whether a task was run that does nothing
 
     def drive(self, plugin: PluginProcess) -> DrivenDriver:
         """What drives it."""
@@ -70,11 +71,31 @@ class DriverBench(Bench[DrivenDriver]):
         assert isinstance(first, Fingerprint)
         return first
 
-    def made(self, script: str, **more: Any) -> Task:
-        """A task that is not started yet. Raises `NotOffered` where the driver is not healthy."""
+    def must_be_healthy(self) -> None:
+        """Raise `NotOffered` where the driver says that it can run no tasks here."""
         found = self.health()
         if found.health is not Health.HEALTHY:
             raise NotOffered(f"the driver says that it is {found.health}: {found.why or 'no more'}")
+
+    def made(self, script: str, **more: Any) -> Task:
+        """A task that is not started yet. Raises `NotOffered` where the driver is not healthy."""
+        self.must_be_healthy()
+        if not self._can_run:
+            try:
+                self.try_one()
+            except Broken as broken:
+                raise MachineError(f"a task that does nothing cannot be run: {broken}") from broken
+        return self._task(script, **more)
+
+    def try_one(self) -> None:
+        """Have a task started that does nothing, until it is gone. Raises `Broken`."""
+        task = self._task("exit 0")
+        task.start()
+        task.wait()
+        task.destroy()
+        self._can_run = True
+
+    def _task(self, script: str, **more: Any) -> Task:
         self.tasks.append(Task(self, Wanted(script, **more)))
         return self.tasks[-1]
 

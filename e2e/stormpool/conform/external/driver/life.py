@@ -16,6 +16,13 @@ RUNNER = "nomad client/allocrunner/taskrunner/task_runner.go"
 WAITERS = 3
 
 
+@rule(source="nomad plugins/drivers/driver.go StartTask, WaitTask, DestroyTask")
+def a_task(bench: DriverBench) -> None:
+    """A task that does nothing is started, waited for and destroyed: else nothing more is judged of tasks."""
+    bench.must_be_healthy()
+    bench.try_one()
+
+
 def exits(code: int) -> Rule[DriverBench]:
     """A task ends with a code."""
 
@@ -149,6 +156,7 @@ def must_have_ended(ended: Exit, code: int) -> None:
 
 
 RULES = (
+    a_task,
     *map(exits, (0, 7, 255)),
     *map(ends_by, SIGNALS),
     what_finds_it_again,

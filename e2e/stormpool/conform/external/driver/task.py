@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "task"
 PIPES = Path(__file__).with_name("pipes.py")
+CHROOT = ("/etc/passwd", "/etc/group")  # of what agents put there, beside the shell (chroot_env)
 READY_WITHIN = 10.0  # seconds until the pipes are there
 PATIENCE = 10.0  # seconds until a task says or does what it is to
 DEAD_WITHIN = 0.5  # seconds for the kernel to take away what has ended
@@ -95,7 +96,7 @@ class Task:
         self._said = {"stdout": "", "stderr": ""}
         self._ready = threading.Event()
         python = [bench.python, "-I", "-S", str(PIPES)]
-        files = [self.argv[0]] if bench.can.isolation is Isolation.CHROOT else []
+        files = [bench.task.shell[0], *CHROOT] if bench.can.isolation is Isolation.CHROOT else []
         argv = ["env", f"{MARK}=1", *python, self.directory, NAME, *files]
         self._pipes = bench.node.stream(argv, self._hear)
         if not self._ready.wait(READY_WITHIN):
