@@ -178,6 +178,7 @@ SOONER = [
     ("RPC_TIMEOUT", 5.0, (drive,)),
     ("LISTENED", 1.0, (fingerprint,)),
     ("GONE_WITHIN", 1.5, (external_bench, configuring, ending, task)),
+    ("TERM_WITHIN", 2.5, (ending,)),
     ("REFUSES_WITHIN", 2.0, (beginning,)),
 ]
 GOOD = [device(""), driver("")]
