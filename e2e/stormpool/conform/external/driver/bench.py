@@ -10,7 +10,7 @@ from typing import Any
 
 from stormpool.conform.external.asking import Refused, heard
 from stormpool.conform.external.bench import Asked, Bench
-from stormpool.conform.external.driver.task import PATIENCE, Task, TaskAsked, Wanted
+from stormpool.conform.external.driver.task import NAME, PATIENCE, Task, TaskAsked, Wanted
 from stormpool.conform.external.plugin import Instance
 from stormpool.conform.rule import Broken, NotOffered
 from stormpool.errors import MachineError
@@ -108,6 +108,11 @@ class DriverBench(Bench[DrivenDriver]):
     def signal(self, pid: int, name: str) -> None:
         """Send a process of the node a signal."""
         self.node.run(["kill", f"-{name}", str(pid)])
+
+    def mounts_left(self) -> list[str]:
+        """What is mounted now and was not at first, but for what the bench mounted itself."""
+        own = {f"{task.directory}/{NAME}/alloc" for task in self.tasks}
+        return [point for point in super().mounts_left() if point not in own]
 
     def undo(self) -> list[str]:
         """Destroy the tasks that no rule destroyed, and take away all directories and mounts."""

@@ -2,9 +2,11 @@
 
 Runs on a node, with nothing but Python's standard library, until standard input closes:
 
-    python pipes.py ALLOC_DIR TASK [FILE ...]   files are copied to where they are, below the task's directory
+    python pipes.py ALLOC_DIR TASK [FILE ...]
 
-Prints JSON lines: "ready" first, then what came out of which pipe (nomad, client/allocdir; client/logmon).
+With files the task's directory becomes its root: they are copied to where they are, below it, and the
+allocation's shared directory is mounted in it. Prints JSON lines: "ready" first, then what came out of which
+pipe (nomad, client/allocdir/task_dir.go; client/logmon).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import os
 import select
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +31,9 @@ def build(alloc: Path, task: str, files: list[str]) -> dict[int, str]:
         there = alloc / task / file.lstrip("/")
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, there)
+    if files:
+        (alloc / task / "alloc").mkdir()
+        subprocess.run(["mount", "--bind", alloc / "alloc", alloc / task / "alloc"], check=True)
     pipes = {}
     for which in ("stdout", "stderr"):
         path = alloc / "alloc" / "logs" / f".{task}.{which}.fifo"

@@ -193,6 +193,8 @@ class Task:
     def close(self) -> None:
         """Take away its directories and pipes."""
         self._pipes.stop()
+        if self._bench.can.isolation is Isolation.CHROOT:
+            self._bench.node.run(["umount", f"{self.directory}/{NAME}/alloc"], check=False)
         self._bench.node.run(["rm", "-rf", "--one-file-system", self.directory], check=False)
 
     def _spec(self, wanted: Wanted) -> Spec:
