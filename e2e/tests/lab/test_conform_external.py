@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import secrets
 import sys
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from harness import CommandLine
+from stormpool import programs
 from stormpool.conform import results, suite
 from stormpool.conform.external import beginning, configuring, ending
 from stormpool.conform.external import bench as external_bench
@@ -42,6 +45,7 @@ from stormpool.conform.results import Outcome, Result
 from stormpool.conform.rule import Rule, picked
 from stormpool.goplugin import drive
 from stormpool.node import Nodes
+from stormpool.programs import FIXTURES
 from stormpool.providers.netns import Netns
 
 pytestmark = pytest.mark.lab
@@ -245,3 +249,19 @@ def test_a_good_one_keeps_every_rule(good: Faulty, judged: Judged) -> None:
 def test_every_rule_names_some_fault() -> None:
     named = {rule for faulty in FAULTY for rule in faulty.breaks}
     assert named == {rule.name for rules in ALL.values() for rule in rules}
+
+
+def test_a_plugin_of_others(stormpool: CommandLine, tmp_path: Path) -> None:
+    """Nomad's own example of a device plugin finds no device before it was asked what devices there are."""
+    program = programs.ensure(programs.recipe(FIXTURES / "tools" / "nomad-example-device"))
+    done = stormpool(
+        *("conform", "device", "--plugin", program, "--before", "mkdir /srv/disks; touch /srv/disks/a"),
+        *("--config", json.dumps({"dir": "/srv/disks"}), "--except", "nothing is told twice"),
+        *("--json", "--junit", tmp_path / "junit.xml", "--logs", tmp_path / "logs"),
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    outcomes = {each["rule"]: each["outcome"] for each in found if each["outcome"] != "passed"}
+    assert outcomes == {"several devices": "not offered", "reserved before all": "broken"}
+    assert done.returncode == 1
+    assert 'failures="1"' in (tmp_path / "junit.xml").read_text()
+    assert [path for path in tmp_path.glob("logs/*/plugin-*.err") if "example-fs-device" in path.read_text()]
