@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.conform import results
 from stormpool.conform.csi import command as conform_csi
+from stormpool.conform.external import command as conform_external
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
@@ -61,7 +62,7 @@ def cli() -> None:
     stormpool shrink RUN                 find the least that still breaks
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
-    stormpool conform csi --plugin ARGV  hold a plugin to its specification
+    stormpool conform csi --plugin ARGV  hold a plugin to its specification; also device, driver
     stormpool up                         a lab to play with by hand
 
     `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
@@ -291,6 +292,99 @@ def conform_csi_(listed: bool, as_json: bool, **said: Any) -> None:
         click.echo(results.json_line(result) if as_json else results.told(result))
 
     found = conform_csi.run(wanted, tell)
+    if not as_json:
+        click.echo(results.counted(found))
+    sys.exit(results.exit_code(found))
+
+
+# The options of what holds a plugin of Nomad's agent to its rules, whatever kind it is of.
+EXTERNAL = (
+    click.option("--plugin", default="", metavar="ARGV", help="The plugin's command line."),
+    click.option(
+        "--config",
+        default="{}",
+        metavar="JSON|@FILE",
+        help="Its own configuration, as an agent's file has it.",
+    ),
+    click.option(
+        "--env", multiple=True, metavar="KEY=VALUE", help="For its environment; several for several."
+    ),
+    click.option(
+        "--before",
+        multiple=True,
+        metavar="COMMAND",
+        help="Run on the node before the plugin is started, by a shell; several for several.",
+    ),
+    click.option(
+        "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
+    ),
+    click.option("--except", "without", multiple=True, help="Leave this one or this family out."),
+    click.option(
+        "--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none."
+    ),
+    click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there."),
+    click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep what it says there."),
+    PROVIDER,
+    JSON,
+)
+
+
+def external(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command these options."""
+    for option in reversed(EXTERNAL):
+        command = option(command)
+    return command
+
+
+@conform.command(name="device")
+@external
+def conform_device(listed: bool, as_json: bool, **said: Any) -> None:
+    """Hold a device plugin of Nomad's agent to what agents take for granted of it: how it begins and ends,
+    what devices it tells of, what it reserves, when it is killed at any of it.
+
+    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
+    plugin does not offer is told apart.
+    """
+    _conform(conform_external.WantedDevice(**said), listed=listed, as_json=as_json)
+
+
+@conform.command(name="driver")
+@external
+@click.option(
+    "--task-config",
+    default='{"command": "{command}", "args": "{args}"}',
+    show_default=True,
+    metavar="JSON|@FILE",
+    help="The config block of a task that runs a command; {script} is that of the shell alone.",
+)
+@click.option(
+    "--shell",
+    default="/bin/busybox sh",
+    show_default=True,
+    metavar="ARGV",
+    help="What runs -c SCRIPT in a task; scripts take sleep and cat from it.",
+)
+@click.option("--user", default="", help="Whose tasks can be run as well. [none's]")
+def conform_driver(listed: bool, as_json: bool, **said: Any) -> None:
+    """Hold a task driver of Nomad's agent to what agents take for granted of it: tasks that live, end, are
+    stopped and cannot be started, and are found again when the driver is killed at any of it.
+
+    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
+    driver does not offer is told apart.
+    """
+    _conform(conform_external.WantedDriver(**said), listed=listed, as_json=as_json)
+
+
+def _conform(wanted: conform_external.Wanted, *, listed: bool, as_json: bool) -> None:
+    """List the rules, or judge them and end."""
+    if listed:
+        click.echo(conform_external.listed(wanted), nl=False)
+        return
+
+    def tell(result: results.Result) -> None:
+        click.echo(results.json_line(result) if as_json else results.told(result))
+
+    found = conform_external.run(wanted, tell)
     if not as_json:
         click.echo(results.counted(found))
     sys.exit(results.exit_code(found))

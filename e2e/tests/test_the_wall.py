@@ -14,6 +14,7 @@ PURE = sorted(
         PACKAGE / "capability.py",
         PACKAGE / "conform" / "rule.py",
         PACKAGE / "conform" / "results.py",
+        PACKAGE / "conform" / "external" / "look.py",
         PACKAGE / "history.py",
         PACKAGE / "verdict.py",
         PACKAGE / "run.py",

@@ -40,6 +40,7 @@ from stormpool.goplugin.stdio_service import StdioService
 
 SERVICE = "plugin"  # what agents ask gRPC's health service about (go-plugin, grpc_server.go)
 MOST_CALLS = 4096  # under way at once: each task has its waits and streams, and each holds a thread
+LOOK_EVERY = 0.2  # seconds between two looks whether a signal came
 # Seconds that calls have to end when the plugin is told to. Streams never do, and agents wait for it.
 GRACE = 0.1
 
@@ -85,7 +86,8 @@ def _serve(add: Callable[[grpc.Server], None]) -> None:
         server.start()
         print(Handshake(str(socket)).line, flush=True)
         sys.stdout = output.writer
-        stop.wait()
+        while not stop.wait(LOOK_EVERY):
+            pass  # a signal that interrupted another thread is acted on once this one runs
         server.stop(GRACE).wait()
 
 

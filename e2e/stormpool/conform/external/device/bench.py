@@ -1,0 +1,83 @@
+"""The bench of a device plugin: what devices there are, and what is reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stormpool.conform.external.asking import heard
+from stormpool.conform.external.bench import Bench
+from stormpool.conform.external.plugin import Instance
+from stormpool.conform.rule import Broken, NotOffered
+from stormpool.errors import MachineError
+from stormpool.goplugin.device import Group, Reservation
+from stormpool.goplugin.drive import DrivenDevice
+from stormpool.goplugin.listening import Listening
+from stormpool.goplugin.process import PluginProcess
+from stormpool.goplugin.protos import base
+
+# Seconds: an agent that starts waits no longer, and registers without (nomad, client/client.go,
+# batchFirstFingerprintsTimeout).
+FIRST_WITHIN = 50.0
+HEARD_WITHIN = 0.3  # seconds for a message of a stream that another stream may have had already
+
+
+class DeviceBench(Bench[DrivenDevice]):
+    """A device plugin on its node."""
+
+    kind = base.DEVICE
+
+    def drive(self, plugin: PluginProcess) -> DrivenDevice:
+        """What drives it."""
+        return DrivenDevice(plugin)
+
+    def listen(self, instance: Instance[DrivenDevice]) -> None:
+        """Listen to what devices it tells of."""
+        instance.streams["Fingerprint"] = instance.driven.fingerprint()
+
+    def put_to_use(self) -> None:
+        """Reserve a device, where there is any."""
+        for id in self.ids()[:1]:
+            self.ask.reserve(id)
+
+    def open_streams(self, instance: Instance[DrivenDevice]) -> None:
+        """Its statistics, which agents ask for anew after an error, and its devices."""
+        streams: tuple[Listening[Any], ...] = (instance.driven.stats(0.05), instance.driven.fingerprint())
+        heard(streams[0], HEARD_WITHIN)
+        for stream in streams:
+            stream.stop()
+
+    def groups(self, instance: Instance[DrivenDevice] | None = None) -> tuple[Group, ...]:
+        """What a process tells of first, the main one when none is given. Raises `Broken` when nothing."""
+        stream = (instance or self.main).streams["Fingerprint"]
+        try:
+            first = stream.first(FIRST_WITHIN)
+        except MachineError as error:
+            raise Broken(f"it told of no devices: {error}") from error
+        assert isinstance(first, tuple)
+        return first
+
+    def ids(self) -> list[str]:
+        """The ids of the devices it tells of."""
+        return ids_of(self.groups())
+
+    def some(self, count: int) -> list[str]:
+        """So many ids, of one group. Raises `NotOffered` where there are fewer."""
+        for group in self.groups():
+            if len(group.instances) >= count:
+                return [each.id for each in group.instances[:count]]
+        raise NotOffered(f"it tells of no {count} devices of one kind: --config may give it more")
+
+
+def ids_of(groups: Sequence[Group]) -> list[str]:
+    """The ids of all devices."""
+    return [each.id for group in groups for each in group.instances]
+
+
+def shape(made: Reservation) -> tuple[object, ...]:
+    """What a task finds of a reservation: which variables, mounts and special files; not what is in them."""
+    return (
+        sorted(made.env),
+        sorted((each.task, each.readonly) for each in made.mounts),
+        sorted((each.task, each.permissions) for each in made.devices),
+    )
