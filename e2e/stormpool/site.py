@@ -19,10 +19,11 @@ from stormpool.conductor import Conductor
 from stormpool.errors import Unavailable
 from stormpool.history import Alloc, History, Observed
 from stormpool.judge import RunHistory
-from stormpool.lab import Lab, Role
+from stormpool.lab import ExternalPlugin, Lab, Role
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
+from stormpool.plugins import external
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import SOCKET, Collector
@@ -133,6 +134,10 @@ class Site(ABC):
     def clients(self) -> list[Node]:
         """The nodes that run plugins and tasks."""
         return [self.nodes[name] for name in self.lab.names(Role.CLIENT)]
+
+    def install(self, plugin: ExternalPlugin, name: str) -> None:
+        """Put a plugin where a node's agent finds it the next time."""
+        external.install(plugin, self.lab, self.nodes[name], self._nodes)
 
     def crash(self, name: str) -> None:
         """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it."""

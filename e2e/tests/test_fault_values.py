@@ -76,11 +76,12 @@ def test_a_call_waits_for_the_next_that_matches() -> None:
 
 # A new fault is to be put here, or into `ENDING`: what a leader had taken on is over when its agent is ended.
 LETS_AGENTS_LIVE = """
-Bridge CollectGarbage CutConnection DelayCall DeregisterVolume DetachVolume DrainNode DropRequest
+Bridge CollectClientGarbage CollectGarbage CutConnection DelayCall DeregisterVolume DetachVolume DrainNode
+DropRequest
 DuplicateCall ExportPool FailCall FillPool HangCall Isolate KillExecutor KillLogmon KillPlugin LoseAnswer
 LoseVdev MakeIneligible MisconfigurePlugin OccupyMount OneWay Partition PauseAgent PauseExecutor PauseLogmon
 PausePlugin PurgeNode ReachQuota RemountReadOnly RestartAllocation RestartPlugin ShapeLink SkewClock
-SlowPools StopAllocation SuspendPools TransferLeadership WaitFor
+SlowPools StopAllocation SuspendPools TransferLeadership UpgradePlugin WaitFor
 """
 ENDS = re.compile(r"agents\.(kill|restart)\(|site\.crash\(")
 

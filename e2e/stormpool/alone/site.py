@@ -14,7 +14,6 @@ from stormpool.judge import RunHistory
 from stormpool.lab import ExternalPlugin, Lab, PluginKind
 from stormpool.nemesis import Plan
 from stormpool.node import Nodes
-from stormpool.plugins import external
 from stormpool.script import Act
 from stormpool.site import Site, Turn, apart
 from stormpool.store import Recorder
@@ -81,7 +80,7 @@ class Alone(Site):
     def _launch(self, plugin: ExternalPlugin, node: str) -> OnNode:
         """Start a plugin as an agent would: by the script that stands in its place."""
         path = f"{self.lab.data_dir}/plugins/{plugin.id}"
-        external.install(plugin, self.lab, self.nodes[node], self._nodes)
+        self.install(plugin, node)
         return OnNode(self._nodes, node, [path], log=self.logs / f"{node}-{plugin.id}.log")
 
     def _settle(self, act: Act) -> None:

@@ -2,6 +2,7 @@
 
 from stormpool.faults.bridge import Bridge
 from stormpool.faults.change_agent import ChangeAgent
+from stormpool.faults.collect_client_garbage import CollectClientGarbage
 from stormpool.faults.collect_garbage import CollectGarbage
 from stormpool.faults.crash_node import CrashNode
 from stormpool.faults.cut_connection import CutConnection
@@ -46,11 +47,13 @@ from stormpool.faults.slow_pools import SlowPools
 from stormpool.faults.stop_allocation import StopAllocation
 from stormpool.faults.suspend_pools import SuspendPools
 from stormpool.faults.transfer_leadership import TransferLeadership
+from stormpool.faults.upgrade_plugin import UpgradePlugin
 from stormpool.faults.wait_for import WaitFor
 
 __all__ = [
     "Bridge",
     "ChangeAgent",
+    "CollectClientGarbage",
     "CollectGarbage",
     "CrashNode",
     "CutConnection",
@@ -94,6 +97,7 @@ __all__ = [
     "StopAllocation",
     "SuspendPools",
     "TransferLeadership",
+    "UpgradePlugin",
     "WaitFor",
     "reorder_calls",
 ]
