@@ -6,6 +6,11 @@ import json
 from collections.abc import Mapping
 
 
+def quantile(values: list[float], share: float) -> float:
+    """The value below which that share of them is."""
+    return sorted(values)[int(len(values) * share)]
+
+
 def show(figures: Mapping[str, object], *, as_json: bool) -> None:
     """Print figures."""
     if as_json:

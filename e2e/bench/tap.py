@@ -20,7 +20,7 @@ from typing import Any
 
 import grpc
 
-from figures import show
+from figures import quantile, show
 from stormpool import stubs
 
 GOAL = 100.0  # microseconds added to the median
@@ -107,11 +107,6 @@ def measure(directory: Path, calls: int, watched: str) -> tuple[list[float], lis
         for process in processes:
             process.kill()
             process.wait()
-
-
-def quantile(values: list[float], share: float) -> float:
-    """The value below which that share of them is."""
-    return sorted(values)[int(len(values) * share)]
 
 
 def main() -> None:
