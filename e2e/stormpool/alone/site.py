@@ -64,7 +64,7 @@ class Alone(Site):
 
     def keeper(self, plugin: str = "", node: str = "client1") -> Keeper:
         """What keeps a driver on a node: the first of the lab where none is named."""
-        drivers = [each for each in self.lab.external_plugins if each.kind is PluginKind.DRIVER]
+        drivers = [each for each in self.lab.external_plugins if each.kind == PluginKind.DRIVER]
         found = next((each for each in drivers if plugin in ("", each.id)), None)
         if found is None:
             raise Misuse(f"the lab has no driver {plugin}", fix="name it among the lab's plugins")

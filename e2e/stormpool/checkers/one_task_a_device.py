@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from stormpool.checkers.census import counted
 from stormpool.checkers.dataset_lives_as_long import reservations
@@ -18,7 +19,7 @@ def one_task_a_device(history: History) -> Verdict:
     By ground truth: live processes of different allocations that can write to what the instance stands for at
     one time, as its plugin's answer to Reserve names it; what happened between two looks is not held against
     anybody. And by the servers' books, while tasks are counted: no two running tasks of a node have one
-    instance, none has fewer than its job says.
+    instance, and none is placed with fewer than its job asks for.
     """
     reserved = {name: key for key, names in reservations(history).items() for name in names}
     by_instance: dict[tuple[str, str], list[Hold]] = defaultdict(list)
@@ -32,27 +33,30 @@ def one_task_a_device(history: History) -> Verdict:
     ]
     judged = sum(map(len, by_instance.values()))
     for census, _ in counted(history):
-        running = [task for task in census.tasks if task.state == "running" and task.asked]
-        judged += len(running)
-        witnesses += [_in_books(what, census) for what in _wrong(running)]
+        asking = [task for task in census.tasks if task.asked]
+        judged += len(asking)
+        witnesses += [_in_books(what, census) for what in (*_too_few(asking), *_given_twice(asking))]
     return one_task_a_device.found(judged, witnesses, nothing="no task was seen with a device")
 
 
-def _wrong(running: list[TaskView]) -> list[str]:
-    """What the servers say of devices that cannot be."""
-    said = []
-    taken: dict[tuple[str, str], TaskView] = {}
-    for task in running:
+def _too_few(asking: list[TaskView]) -> Iterator[str]:
+    """Tasks that were placed with other than as many devices as they ask for."""
+    for task in asking:
         if len(task.devices) != task.asked:
             given = ", ".join(task.devices) or "none"
             who = f"task {task.name} of allocation {task.alloc[:8]}"
-            said.append(f"{who} asks for {task.asked} devices and was given {given}")
-        for device in task.devices:
+            yield f"{who} asks for {task.asked} devices and was given {given}"
+
+
+def _given_twice(asking: list[TaskView]) -> Iterator[str]:
+    """Devices that two running tasks have."""
+    taken: dict[tuple[str, str], TaskView] = {}
+    for task in asking:
+        for device in task.devices if task.state == "running" else ():
             other = taken.setdefault((task.node, device), task)
             if other is not task:
                 pair = f"allocations {other.alloc[:8]} and {task.alloc[:8]}"
-                said.append(f"{pair} were both given {device} of {task.node}")
-    return said
+                yield f"{pair} were both given {device} of {task.node}"
 
 
 def _together(instance: str, one: Hold, other: Hold) -> Witness:

@@ -62,7 +62,7 @@ def wait_healthy(lab: Lab, api: Api) -> None:
 def is_healthy(plugin: ExternalPlugin, lab: Lab, api: Api) -> bool:
     """Whether the servers hold a plugin for healthy on every client: a driver, or one device at least."""
     clients = [api.get(f"node/{stub['ID']}") for stub in api.get("nodes") if stub["Status"] == "ready"]
-    well = driver_is_healthy if plugin.kind is PluginKind.DRIVER else has_devices
+    well = driver_is_healthy if plugin.kind == PluginKind.DRIVER else has_devices
     return len(clients) == lab.clients and all(well(plugin.id, client) for client in clients)
 
 

@@ -1,0 +1,112 @@
+"""Devices are held against who uses them, what jobs name, and what was done to their pool."""
+
+import json
+
+from stormpool.checkers.device_constraints import device_constraints
+from stormpool.checkers.device_news import WITHIN, device_news
+from stormpool.checkers.one_task_a_device import one_task_a_device
+from stormpool.history import (
+    SECOND,
+    Call,
+    Census,
+    DeviceView,
+    Event,
+    Fault,
+    History,
+    Observed,
+    Phase,
+    Process,
+    Reply,
+    TaskView,
+)
+from stormpool.verdict import Outcome, Verdict
+
+ONE, OTHER = "0b8e12ab-1111-4222-8333-123456789abc", "1c9f23bc-1111-4222-8333-123456789abc"
+RESERVED: list[Event] = [
+    Call(1, "r", "zfs_device", "client1", "Reserve", args={"device_ids": '["ds1"]'}, sent=1),
+    Reply(2, "r", result={"container_res": json.dumps({"mounts": [{"host_path": "/devices/ds1"}]})}),
+]
+
+
+def task(alloc: str, devices: list[str], state: str = "running", asked: int = 1) -> TaskView:
+    return TaskView(alloc, "writer", "client1", state, "zfs_driver", devices, asked)
+
+
+def users(t: int, *allocs: str) -> Observed:
+    using = [
+        Process(20, 5, "sh", alloc=alloc, task="writer", writes=["tank/devices/ds1"]) for alloc in allocs
+    ]
+    return Observed(t, "client1", since=t - 1, processes=using)
+
+
+def test_two_tasks_that_use_one_instance_at_once() -> None:
+    history = History([*RESERVED, users(10, ONE), users(20, ONE, OTHER), users(30, ONE, OTHER)])
+    verdict = one_task_a_device(history)
+    assert verdict.outcome is Outcome.INVALID
+    assert "allocations 0b8e12ab and 1c9f23bc both used ds1 of client1" in verdict.why
+
+
+def test_one_after_another_is_well() -> None:
+    history = History([*RESERVED, users(10, ONE), users(20), users(30, OTHER), users(40, OTHER)])
+    assert one_task_a_device(history).outcome is Outcome.VALID
+
+
+def test_what_is_on_another_node_is_another_device() -> None:
+    elsewhere = Observed(20, "client2", since=19, processes=users(20, OTHER).processes)
+    history = History([*RESERVED, users(10, ONE), elsewhere, users(30, ONE)])
+    assert one_task_a_device(history).outcome is Outcome.VALID
+
+
+def test_a_task_that_was_placed_with_too_few() -> None:
+    verdict = one_task_a_device(History([Census(10, [task(ONE, [], "dead")])]))
+    assert "asks for 1 devices and was given none" in verdict.why
+
+
+def test_one_instance_that_was_given_to_two() -> None:
+    both = [task(ONE, ["ds1"]), task(OTHER, ["ds1"])]
+    assert "were both given ds1" in one_task_a_device(History([Census(10, both)])).why
+    over = [task(ONE, ["ds1"], "dead"), task(OTHER, ["ds1"])]
+    assert one_task_a_device(History([Census(10, over)])).outcome is Outcome.VALID
+
+
+def test_a_job_is_given_what_it_names() -> None:
+    def judged(given: str) -> Verdict:
+        named = TaskView(ONE, "writer", "client1", "running", "zfs_driver", [given], 1, ["ds7", "ds8"])
+        return device_constraints(History([Census(10, [named])]))
+
+    assert judged("ds8").outcome is Outcome.VALID
+    assert "may have ds7, ds8 and was given ds2" in judged("ds2").why
+
+
+def away(*views: tuple[float, bool], back: float = 40.0, end: float = 80.0) -> Verdict:
+    """A pool that is taken away at 10 s; what the servers held of its device, when."""
+    return device_news(
+        History(
+            [
+                Fault(10 * SECOND, 0, "ExportPool", "injected", "client1"),
+                Fault(int(back * SECOND), 0, "ExportPool", "healed"),
+                *(DeviceView(int(at * SECOND), "client1", {"ds1": well}) for at, well in views),
+                Phase(int(end * SECOND), "done"),
+            ]
+        )
+    )
+
+
+def test_servers_that_learn_in_time() -> None:
+    assert away((1, True), (18, False), (49, True)).judged == 2
+    assert away((1, True), (18, False), (49, True)).outcome is Outcome.VALID
+
+
+def test_servers_that_never_learn() -> None:
+    assert "gone or ill since 10.000 s, and the servers learnt of it never" in away((1, True)).why
+    assert "are healthy since 40.000 s" in away((1, True), (18, False)).why
+
+
+def test_servers_that_learn_late() -> None:
+    verdict = away((1, True), (35, False), (49, True))
+    assert "and the servers learnt of it after 25.000 s" in verdict.why
+
+
+def test_what_was_too_short_to_tell_is_not_judged() -> None:
+    short = 10 + WITHIN / SECOND - 1
+    assert away((1, True), back=short, end=short + 1).outcome is Outcome.UNKNOWN
