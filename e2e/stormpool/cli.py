@@ -5,10 +5,9 @@ when it never did. Every command ends with 64 for misuse, with 70 when the machi
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +18,15 @@ from click.core import ParameterSource
 from stormpool import board, doctor, guarantees, hand, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
-from stormpool.conform import results
-from stormpool.conform.csi import command as conform_csi
-from stormpool.conform.external import command as conform_external
+from stormpool.conform.cli import conform
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
 from stormpool.ledger import labs
-from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
+from stormpool.options import JSON, NOMAD, OUT, PARALLEL, PROVIDER, YES, Seconds
+from stormpool.runner import DEFAULT_NOMAD, ending_on_sigterm, finish
 from stormpool.scenarios import Result
 from stormpool.store import RunDirectory
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a run, and nothing else.")
-OUT = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-PARALLEL = click.option(
-    "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
-)
-PROVIDER = click.option(
-    "--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True
-)
-NOMAD = click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
-YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings with it without asking.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -111,19 +92,6 @@ def run(
 
     results = scenarios.run(batch, tell, quiet=as_json)
     sys.exit(scenarios.exit_code(results))
-
-
-class Seconds(click.ParamType[float]):
-    """A span of time: 90s, 30m, 2h."""
-
-    name = "TIME"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Its seconds."""
-        match = re.fullmatch(r"([\d.]+)([smh]?)", str(value))
-        if match is None:
-            self.fail(f"{value!r} is no time: say 90s, 30m or 2h", param, ctx)
-        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 @cli.command(name="explore")
@@ -245,149 +213,7 @@ def check(directory: Path, names: tuple[str, ...], as_json: bool) -> None:
     sys.exit(scenarios.exit_code([result]))
 
 
-@cli.group()
-def conform() -> None:
-    """Hold a plugin to the rules of its specification, without a cluster."""
-
-
-@conform.command(name="csi")
-@click.option(
-    "--plugin",
-    default="",
-    metavar="ARGV",
-    help="The plugin's command line; {endpoint} and {node} stand for its socket's URL and its node.",
-)
-@click.option(
-    "--parameters", multiple=True, metavar="KEY=VALUE", help="For CreateVolume; several for several."
-)
-@click.option("--secrets", type=click.Path(path_type=Path), help="A JSON object, given with every call.")
-@click.option(
-    "--size", type=click.IntRange(1), default=64 << 20, show_default=True, help="Bytes of a volume."
-)
-@click.option(
-    "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
-)
-@click.option("--except", "without", multiple=True, help="Leave this one or this family out.")
-@click.option("--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none.")
-@click.option(
-    "--patience", type=Seconds(), default="10s", show_default=True, help="For how long a call is repeated."
-)
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
-@click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep the plugin's log there.")
-@PROVIDER
-@JSON
-def conform_csi_(listed: bool, as_json: bool, **said: Any) -> None:
-    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out
-    of order, or cut short by SIGKILL.
-
-    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
-    plugin does not offer is told apart.
-    """
-    wanted = conform_csi.Wanted(**said)
-    if listed:
-        click.echo(conform_csi.listed(wanted), nl=False)
-        return
-
-    def tell(result: results.Result) -> None:
-        click.echo(results.json_line(result) if as_json else results.told(result))
-
-    found = conform_csi.run(wanted, tell)
-    if not as_json:
-        click.echo(results.counted(found))
-    sys.exit(results.exit_code(found))
-
-
-# The options of what holds a plugin of Nomad's agent to its rules, whatever kind it is of.
-EXTERNAL = (
-    click.option("--plugin", default="", metavar="ARGV", help="The plugin's command line."),
-    click.option(
-        "--config",
-        default="{}",
-        metavar="JSON|@FILE",
-        help="Its own configuration, as an agent's file has it.",
-    ),
-    click.option(
-        "--env", multiple=True, metavar="KEY=VALUE", help="For its environment; several for several."
-    ),
-    click.option(
-        "--before",
-        multiple=True,
-        metavar="COMMAND",
-        help="Run on the node before the plugin is started, by a shell; several for several.",
-    ),
-    click.option(
-        "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
-    ),
-    click.option("--except", "without", multiple=True, help="Leave this one or this family out."),
-    click.option(
-        "--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none."
-    ),
-    click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there."),
-    click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep what it says there."),
-    PROVIDER,
-    JSON,
-)
-
-
-def external(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options."""
-    for option in reversed(EXTERNAL):
-        command = option(command)
-    return command
-
-
-@conform.command(name="device")
-@external
-def conform_device(listed: bool, as_json: bool, **said: Any) -> None:
-    """Hold a device plugin of Nomad's agent to what agents take for granted of it: how it begins and ends,
-    what devices it tells of, what it reserves, when it is killed at any of it.
-
-    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
-    plugin does not offer is told apart.
-    """
-    _conform(conform_external.WantedDevice(**said), listed=listed, as_json=as_json)
-
-
-@conform.command(name="driver")
-@external
-@click.option(
-    "--task-config",
-    default='{"command": "{command}", "args": "{args}"}',
-    show_default=True,
-    metavar="JSON|@FILE",
-    help="The config block of a task that runs a command; {script} is that of the shell alone.",
-)
-@click.option(
-    "--shell",
-    default="/bin/busybox sh",
-    show_default=True,
-    metavar="ARGV",
-    help="What runs -c SCRIPT in a task; scripts take sleep and cat from it.",
-)
-@click.option("--user", default="", help="Whose tasks can be run as well. [none's]")
-def conform_driver(listed: bool, as_json: bool, **said: Any) -> None:
-    """Hold a task driver of Nomad's agent to what agents take for granted of it: tasks that live, end, are
-    stopped and cannot be started, and are found again when the driver is killed at any of it.
-
-    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
-    driver does not offer is told apart.
-    """
-    _conform(conform_external.WantedDriver(**said), listed=listed, as_json=as_json)
-
-
-def _conform(wanted: conform_external.Wanted, *, listed: bool, as_json: bool) -> None:
-    """List the rules, or judge them and end."""
-    if listed:
-        click.echo(conform_external.listed(wanted), nl=False)
-        return
-
-    def tell(result: results.Result) -> None:
-        click.echo(results.json_line(result) if as_json else results.told(result))
-
-    found = conform_external.run(wanted, tell)
-    if not as_json:
-        click.echo(results.counted(found))
-    sys.exit(results.exit_code(found))
+cli.add_command(conform)
 
 
 @cli.command()

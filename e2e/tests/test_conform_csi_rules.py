@@ -81,10 +81,10 @@ def test_rules_are_listed_with_their_sources() -> None:
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ((), "no plugin to judge"),
+        ((), "no plugin is named"),
         (("--plugin", "it", "--rule", "sing"), "no rule is named 'sing'"),
         (("--plugin", "it", "--except", "sing"), "no rule is named 'sing'"),
-        (("--plugin", "it", "--parameters", "kind"), "'kind' is no parameter"),
+        (("--plugin", "it", "--parameters", "kind"), "'kind' has no value"),
         (("--plugin", "it", "--secrets", "/nowhere"), "no secrets are in /nowhere"),
         (("--plugin", "it 'that"), "cannot be split into words"),
     ],

@@ -97,7 +97,7 @@ def test_the_rules_are_listed(kind: str) -> None:
         (["device"], "no plugin is named"),
         (["device", "--plugin", "it", "--config", "[]"], "--config is no JSON object"),
         (["device", "--plugin", "it", "--config", "@/nowhere"], "--config is no JSON object"),
-        (["device", "--plugin", "it", "--env", "A"], "'A' is no variable"),
+        (["device", "--plugin", "it", "--env", "A"], "'A' has no value"),
         (["device", "--plugin", "it 'is"], "--plugin cannot be split into words"),
         (["driver", "--plugin", "it", "--task-config", "x"], "--task-config is no JSON object"),
         (["driver", "--plugin", "it", "--rule", "sing"], "no rule is named 'sing'"),

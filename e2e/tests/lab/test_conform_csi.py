@@ -20,7 +20,8 @@ from harness import CommandLine, command
 from stormpool import programs
 from stormpool.conform import results, suite
 from stormpool.conform.csi import life, rules, sanity
-from stormpool.conform.csi.bench import Asked, nodes_up, set_up
+from stormpool.conform.csi.bench import Asked, set_up
+from stormpool.conform.judging import nodes_up
 from stormpool.conform.results import Outcome, Result
 from stormpool.conform.rule import picked
 from stormpool.lab import CsiPlugin

@@ -20,7 +20,7 @@ from stormpool import programs
 from stormpool.conform import results, suite
 from stormpool.conform.external import beginning, configuring, ending
 from stormpool.conform.external import bench as external_bench
-from stormpool.conform.external.bench import Asked, nodes_up
+from stormpool.conform.external.bench import Asked
 from stormpool.conform.external.device import bench as device_bench
 from stormpool.conform.external.device import fingerprint
 from stormpool.conform.external.device import rules as device_rules
@@ -41,6 +41,7 @@ from stormpool.conform.external.driver import rules as driver_rules
 from stormpool.conform.external.driver.bench import DriverBench
 from stormpool.conform.external.driver.task import TaskAsked
 from stormpool.conform.external.plugin import Command
+from stormpool.conform.judging import nodes_up
 from stormpool.conform.results import Outcome, Result
 from stormpool.conform.rule import Rule, picked
 from stormpool.goplugin import drive

@@ -8,17 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stormpool import pools
 from stormpool.conform.csi import life, offers, requests, sights
 from stormpool.conform.csi.plugin import Plugin, Refused
 from stormpool.conform.csi.volume import Volume
 from stormpool.conform.rule import Broken
 from stormpool.errors import MachineError, TimedOut
-from stormpool.lab import CsiPlugin, Lab, Role
-from stormpool.node import Node, Nodes, Provider
+from stormpool.lab import CsiPlugin
+from stormpool.node import Node, Nodes
 from stormpool.wait import wait_until
-
-POOL_MIB = 512  # of the node's own pool
 
 
 @dataclass(frozen=True)
@@ -29,19 +26,6 @@ class Asked:
     size: int = 64 << 20  # bytes of each volume
     secrets: Mapping[str, str] = field(default_factory=dict)  # given with every call that takes any
     patience: float = 10.0  # seconds for which a call is repeated until it is OK, or a leftover looked for
-
-
-@contextmanager
-def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
-    """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
-    lab = Lab(servers=1, clients=count)
-    nodes = provider.up(lab, lab_id, directory)
-    try:
-        for name in lab.names(Role.CLIENT):
-            pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")
-        yield nodes
-    finally:
-        nodes.down()
 
 
 @contextmanager

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stormpool import pools
 from stormpool.conform.external.asking import asked
 from stormpool.conform.external.look import Look, Seen
 from stormpool.conform.external.plugin import Command, Instance, OnBench, Place
@@ -24,12 +22,10 @@ from stormpool.goplugin.drive import Driven
 from stormpool.goplugin.handshake import API
 from stormpool.goplugin.process import RPC_TIMEOUT, PluginProcess
 from stormpool.goplugin.protos import base, base_rpc
-from stormpool.lab import Lab, Role
-from stormpool.node import Node, Nodes, Provider
+from stormpool.node import Node, Nodes
 from stormpool.wait import wait_until
 
 NODE = "client1"
-POOL_MIB = 256  # of the node's own pool
 OBSERVER = Path(__file__).with_name("observe.py")
 LOOK_EVERY = 0.1  # seconds: a look takes half of that
 GONE_WITHIN = 5.0  # seconds until what was ended is not seen any more
@@ -46,19 +42,6 @@ class Asked:
     command: Command
     config: Mapping[str, Any] = field(default_factory=dict)
     node: str = NODE
-
-
-@contextmanager
-def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
-    """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
-    lab = Lab(servers=1, clients=count)
-    nodes = provider.up(lab, lab_id, directory)
-    try:
-        for name in lab.names(Role.CLIENT):
-            pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")
-        yield nodes
-    finally:
-        nodes.down()
 
 
 class Bench(Generic[D]):
