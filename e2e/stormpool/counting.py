@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stormpool.site import Site
 
 LOOK_EVERY = 0.5  # seconds between two counts
+LIVES = "lives"  # the file in an allocation's shared directory in which its task says so
 BEGINS, SAYS = "begins", "ends with "  # a task's first words, and its last
 
 
@@ -83,7 +84,7 @@ def _asked_of(task: dict[str, Any]) -> tuple[int, list[str]]:
 
 
 def ends(cluster: Cluster, alloc: str, task: str) -> None:
-    """Write down how the lives of a task ended, as told and as it was; nothing where its output is gone."""
+    """Write down how the lives of a task ended, as told and as it was; nothing where its words are gone."""
     seen = cluster.ask(f"allocation/{alloc}")
     events = seen["TaskStates"][task]["Events"] or []
     told = [
@@ -92,15 +93,15 @@ def ends(cluster: Cluster, alloc: str, task: str) -> None:
         if event["Type"] == "Terminated"
     ]
     with contextlib.suppress(OSError):
-        path = f"{cluster.lab.data_dir}/alloc/{alloc}/alloc/logs/{task}.stdout.0"
+        path = f"{cluster.lab.data_dir}/alloc/{alloc}/alloc/{LIVES}"
         said = last_words(cluster.nodes[seen["NodeName"]].read(path))
         cluster.recorder.write(Ended(cluster.recorder.now(), alloc, task, seen["NodeName"], told, said))
 
 
-def last_words(output: str) -> list[int]:
+def last_words(lives: str) -> list[int]:
     """The code that each life of a task said it would end with; -1 where it never came to say one."""
     said: list[int] = []
-    for line in output.splitlines():
+    for line in lives.splitlines():
         if line == BEGINS:
             said.append(-1)
         elif line.startswith(SAYS) and said:

@@ -12,7 +12,7 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 def exit_status(history: History) -> Verdict:
     """What agents tell of how a task ended is how it ended.
 
-    A task says the code it is about to end with, as the last of its output: that code is told. One that never
+    A task says the code it is about to end with, as its last words: that code is told. One that never
     came to say it was ended by a signal: a signal is told, or a code other than 0. Each of a task's lives has
     an end that is told; of more or fewer, which is whose end is not known, and it is told apart.
     """

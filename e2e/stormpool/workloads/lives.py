@@ -109,7 +109,9 @@ class Life:
         recorder = self._site.recorder
         recorder.write(structs.replace(done, subject=task.name))
         with contextlib.suppress(OSError):
-            said = counting.last_words(self._site.nodes[NODE].read(task.stdout))
+            said = counting.last_words(
+                self._site.nodes[NODE].read(f"{task.alloc_dir}/alloc/{counting.LIVES}")
+            )
             told = [(each.code, each.signal) for each in self._ended if not each.error]
             recorder.write(Ended(recorder.now(), task.alloc_id, task.name, NODE, told, said))
 
@@ -131,7 +133,7 @@ class Life:
             name=name,
             alloc_id=alloc,
             config=self._keeper.driver.task_config(config),
-            env={**env, "NOMAD_ALLOC_ID": alloc, "NOMAD_TASK_NAME": name},
+            env={**env, "NOMAD_ALLOC_ID": alloc, "NOMAD_TASK_NAME": name, "NOMAD_ALLOC_DIR": "/alloc"},
             alloc_dir=here,
             stdout=f"{here}/alloc/logs/{name}.stdout.0",
             stderr=f"{here}/alloc/logs/{name}.stderr.0",

@@ -14,7 +14,7 @@ from msgspec import structs
 from stormpool import counting
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
-from stormpool.counting import BEGINS, SAYS
+from stormpool.counting import BEGINS, LIVES, SAYS
 from stormpool.errors import TimedOut
 from stormpool.history import Operation
 from stormpool.workloads.attaching import attach
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 # Says that it begins, works for so long, a write each tenth of a second where it has a place to write to, and
-# says what it is about to end with; asked to end, it ends with 0.
+# says what it is about to end with; asked to end, it ends with 0. It says so in a file: what it prints goes
+# through a process of the agent's, which does not always hear it when a start was cut short.
 SCRIPT = f"""
-finish() {{ echo "{SAYS}$1"; exit "$1"; }}
+say() {{ echo "$1" >>"$NOMAD_ALLOC_DIR/{LIVES}"; }}
+finish() {{ say "{SAYS}$1"; exit "$1"; }}
 trap 'finish 0' INT TERM
-echo {BEGINS}
+say {BEGINS}
 n=0
 while [ "$n" -lt "$ROUNDS" ]; do
   n=$((n + 1))
