@@ -1,6 +1,6 @@
-"""Runs an hour of `explore` on the attach and detach scenario, with one and with two labs at the same time.
+"""Runs an hour of `explore` on a story, with one and with two labs at the same time.
 
-python e2e/bench/explore.py [--budget SECONDS] [--nomad VERSION] [--json]
+python e2e/bench/explore.py [--scenario STORY] [--budget SECONDS] [--nomad VERSION] [--json]
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from harness import ROOT, command
 STORY = "scenarios/csi/test_volumes_are_attached_and_detached.py"
 
 
-def explore(labs: int, budget: int, version: str) -> dict[str, Any]:
+def explore(story: str, labs: int, budget: int, version: str) -> dict[str, Any]:
     """Explore for so long with so many labs: points, runs an hour, what came of them, what bounds it."""
     with tempfile.TemporaryDirectory() as scratch:
         asked = ["--nomad", version, "--budget", f"{budget}s", "--parallel", str(labs), "--out", scratch]
         done = subprocess.run(
-            command("explore", STORY, *asked, "--json"), cwd=ROOT, capture_output=True, check=False
+            command("explore", story, *asked, "--json"), cwd=ROOT, capture_output=True, check=False
         )
     *tried, summary = [json.loads(line) for line in done.stdout.splitlines()]
     runs = [each for each in tried if each["run"]]
@@ -47,13 +47,14 @@ def explore(labs: int, budget: int, version: str) -> dict[str, Any]:
 def main() -> None:
     """Measure one lab, then two."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--scenario", default=STORY, help="FILE::TEST [volumes that are attached]")
     parser.add_argument("--budget", type=int, default=300)
     parser.add_argument("--nomad", default="1.6.1")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     result: dict[str, object] = {}
     for labs in (1, 2):
-        found = explore(labs, asked.budget, asked.nomad)
+        found = explore(asked.scenario, labs, asked.budget, asked.nomad)
         result |= {f"labs_{labs}_{name}": value for name, value in found.items()}
     show(result, as_json=asked.json)
 
