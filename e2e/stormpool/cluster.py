@@ -14,14 +14,15 @@ import msgspec
 from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2
 
-from stormpool import pools, settling, stubs
-from stormpool.agents.api import Api, ApiError
+from stormpool import api_door, pools, settling, stubs
+from stormpool.agents.api import Api, ApiError, Unreachable
+from stormpool.agents.books import claims_of
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.companions import Companions
 from stormpool.conductor import Conductor
-from stormpool.errors import MachineError, Misuse, Unavailable
-from stormpool.history import Alloc, History, Observed, Volume
+from stormpool.errors import MachineError, Misuse, TimedOut, Unavailable
+from stormpool.history import Alloc, History, Observed, Operation, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.ledger import Written
@@ -85,7 +86,7 @@ class Cluster:
         self.recorder.phase("agents")
         clients = self.clients()
         with ThreadPoolExecutor(max(1, len(clients)), thread_name_prefix="pool") as threads:
-            making = [threads.submit(self._start_pool, node) for node in clients]
+            making = [threads.submit(self._furnish, node) for node in clients]
             self.agents.start()
         for made in making:
             made.result()
@@ -156,6 +157,25 @@ class Cluster:
             made.append(name)
         return made
 
+    def delete_volume(self, name: str, timeout: float) -> None:
+        """Delete a volume once it is free, as its operator would, and tell of it as an operation.
+
+        `timeout`: seconds that it may take to become free.
+        """
+        began, error = self.recorder.now(), ""
+        try:
+            self.api().until(f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=timeout)
+            self.api().delete(f"volume/csi/{name}/delete")
+            del self.volumes[name]
+        except (TimedOut, ApiError, Unreachable) as failed:
+            error = str(failed)
+        self.recorder.write(Operation(began, "delete", name, self.recorder.now(), error=error))
+
+    def watch_datasets(self) -> None:
+        """Tell of every change of allocations and of the clients' datasets, until what runs is over."""
+        self.watch.allocations()
+        self._observing.watch_datasets([node for node in self.clients() if node.up])
+
     def run(self, *acting: Workload | Plan, settle: float = SETTLE_TIMEOUT) -> RunHistory:
         """Run workloads and plans of faults at once, heal, let the cluster settle, observe every node.
 
@@ -177,6 +197,7 @@ class Cluster:
         self._observing.stop()
         for node in self.clients():
             settling.observe(self, node, books, self.volumes, within)
+        self._observing.stop_datasets()
         self.hear_out()
         self.recorder.phase("judge")
         return RunHistory(self.turn.directory.read_history().events, self.turn.directory)
@@ -254,7 +275,7 @@ class Cluster:
         for name in down:
             self._nodes.boot(name)
             if self.nodes[name].spec.role is Role.CLIENT:
-                self._start_pool(self.nodes[name])
+                self._furnish(self.nodes[name])
             self._observing.back(self.nodes[name])
         self.agents.revive(*down)
 
@@ -287,8 +308,11 @@ class Cluster:
         """The nodes that run plugins and tasks."""
         return [self.nodes[name] for name in self.lab.names(Role.CLIENT)]
 
-    def _start_pool(self, node: Node) -> None:
+    def _furnish(self, node: Node) -> None:
+        """Give a client what is to be there before its agent."""
         pools.start(node, self.lab.pool_mib, self.logs / f"{node.spec.name}-zfs.log")
+        if self.lab.has_api_door:
+            api_door.open_on(node, self.companions)
 
     def _listen_to_taps(self) -> None:
         at = self._nodes.sockets.to(SOCKET)

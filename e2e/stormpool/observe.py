@@ -7,6 +7,8 @@ Runs on the node, with nothing but Python's standard library; prints JSON lines 
     python observe.py --watch S  the tasks that have a ZFS file system of their own, whenever that changed,
                                  and every second as long as there are any, for the node may crash before it
                                  changes; looked at every S seconds until standard input closes
+    python observe.py --datasets S   the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever
+                                 they changed; looked at as often
 """
 
 from __future__ import annotations
@@ -186,8 +188,32 @@ def watch(every: float) -> None:
             return
 
 
+def datasets() -> dict[str, Any] | None:
+    """The ZFS file systems: when each was made, and which this node has mounted; None where ZFS says nothing."""
+    at = time.monotonic_ns()
+    words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation")
+    made = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True) if "@" not in name}
+    mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
+    return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made else None
+
+
+def watch_datasets(every: float) -> None:
+    """Tell of the ZFS file systems until standard input closes."""
+    before, since = None, 0
+    while True:
+        seen = datasets()
+        if seen and (seen["made"], seen["mounted"]) != before:
+            _tell({**seen, "since": since})
+            before = seen["made"], seen["mounted"]
+        since = seen["at"] if seen else since
+        if select.select([sys.stdin], [], [], every)[0]:
+            return
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--watch"]:
         watch(float(sys.argv[2]))
+    elif sys.argv[1:2] == ["--datasets"]:
+        watch_datasets(float(sys.argv[2]))
     else:
         _tell(everything())

@@ -109,11 +109,11 @@ def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Clus
     """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards."""
     from stormpool.errors import Misuse
     from stormpool.judge import NotJudged
-    from stormpool.lab import Lab
+    from stormpool.lab import lab_of
     from stormpool.runner import Asked, running
 
-    lab = getattr(request.module, "LAB", None)
-    if not isinstance(lab, Lab):
+    lab = lab_of(vars(request.module), request.node.originalname)
+    if lab is None:
         raise Misuse(
             f"{request.node.nodeid} takes a cluster, and its module has no `LAB`",
             fix="say which: LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])",

@@ -17,9 +17,10 @@ from typing import Any
 from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import SECOND, Event, Leader, Member, PluginView, Unwatched
+from stormpool.history import SECOND, AllocView, Event, Leader, Member, PluginView, Unwatched
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -75,6 +76,7 @@ class Watch:
         self._recorder = recorder
         self._stop = threading.Event()
         self._lock = threading.Lock()
+        self._of_allocations = False
         self._known: dict[str, Event] = {}  # what was told last, by what it is about; times are the clock's
         self._heard: dict[str, int] = {}  # when a server last answered what it was asked, by the clock
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
@@ -87,6 +89,14 @@ class Watch:
             follow.append((f"plugin/csi/{plugin.id}", None, self._plugin(plugin.id)))
         for what in follow:
             threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()
+
+    def allocations(self) -> None:
+        """Begin to tell of each allocation, too, unless that has begun."""
+        if self._of_allocations:
+            return
+        self._of_allocations = True
+        what = "allocations", [], self._allocations()
+        threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()
 
     def stop(self) -> None:
         """End, and read the servers' logs to their end; the queries end with the connections."""
@@ -149,6 +159,16 @@ class Watch:
                 eligible = node["SchedulingEligibility"] == "eligible"
                 member = Member(self._recorder.now(), node["Name"], node["ID"], node["Status"], eligible)
                 self.tell(f"node {node['ID']}", member)
+
+        return tell
+
+    def _allocations(self) -> Callable[[list[dict[str, Any]]], None]:
+        """Told with the time at which the servers changed what they hold, by the clock of the one that led."""
+
+        def tell(stubs: list[dict[str, Any]]) -> None:
+            for stub in stubs:
+                changed = min(self._recorder.now(), stub["ModifyTime"] - self._recorder.zero_wall)
+                self.tell(f"allocation {stub['ID']}", AllocView(changed, alloc_of(stub)))
 
         return tell
 

@@ -61,7 +61,7 @@ def _server(lab: Lab, servers: list[str]) -> dict[str, Any]:
             },
             # Seconds, not the default's half minute: a lost client is declared down within about 7 s.
             "min_heartbeat_ttl": "2s",
-            "heartbeat_grace": "3s",
+            "heartbeat_grace": f"{lab.heartbeat_grace:g}s",
             "failover_heartbeat_ttl": "5s",
         }
     }

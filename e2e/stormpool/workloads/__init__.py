@@ -7,6 +7,7 @@ from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.read_back import ReadBack, read_back
+from stormpool.workloads.storm import Storm, storm
 from stormpool.workloads.tasks import Kind, Tasks, tasks
 from stormpool.workloads.use_dataset import UseDataset, use_dataset
 from stormpool.workloads.workload import Workload
@@ -22,6 +23,7 @@ __all__ = [
     "How",
     "Kind",
     "ReadBack",
+    "Storm",
     "Tasks",
     "UseDataset",
     "Workload",
@@ -32,6 +34,7 @@ __all__ = [
     "hand_over",
     "hold",
     "read_back",
+    "storm",
     "tasks",
     "use_dataset",
 ]

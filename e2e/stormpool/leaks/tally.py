@@ -1,0 +1,158 @@
+"""What a run's history tells of each design's datasets: what stayed, what went too soon, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from stormpool.checkers.census import counted
+from stormpool.history import NEVER, SECOND, Books, Design, History, Operation, Process, Tried
+from stormpool.leaks.allocations import Lived, designs_of, lived
+from stormpool.leaks.looks import Dataset, Looks
+from stormpool.verdict import seconds
+
+# Nanoseconds before the servers are known to have had an allocation stopped in which its dataset may go: what
+# clients know at once is told to us by another.
+SLACK = SECOND // 2
+TASK = "writer"  # the consumer's; whatever else an allocation has is its dataset's
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What became of one design's datasets in a run; each thing in a sentence."""
+
+    design: str
+    allocations: int
+    datasets: int
+    leaked: list[str] = []  # there once all had settled, though nobody has them
+    kept: list[str] = []  # there by policy: volumes that nobody deleted
+    lost: list[str] = []  # gone, or not mounted, while their allocation lived
+    data_lost: list[str] = []  # writes that one life told of, and a later life of its allocation did not find
+    strangers: list[str] = []  # writes of another allocation that a life found
+    collected: list[float] = []  # seconds from an allocation's end until its dataset was gone
+    processes: list[int] = []  # of each allocation that was counted: those for its dataset alone
+    gains: list[str] = []  # what its tasks could do beyond their own
+
+
+def tally(history: History) -> list[Row]:
+    """A row for each design that the run tells of."""
+    looks, allocations = Looks(history), lived(history)
+    return [
+        _row(history, design, looks, [each for each in allocations if each.design.name == design.name])
+        for design in designs_of(history)
+    ]
+
+
+def _row(history: History, design: Design, looks: Looks, mine: Sequence[Lived]) -> Row:
+    left = [each for each in left_of(design, looks.left) if not _held(history, each, mine)]
+    kept = [each for each in left if design.volumes and volume_of(each) not in deleted(history)]
+    return Row(
+        design.name,
+        len(mine),
+        len(left_of(design, looks.all)),
+        [str(each) for each in left if each not in kept],
+        [str(each) for each in kept],
+        [what for each in mine for what in _lost(each, looks)],
+        [what for each in mine for what in _data_lost(each)],
+        [what for each in mine for what in _strangers(each, mine)],
+        [took for each in mine for took in _collected(each, looks)],
+        list(_processes(history, mine)),
+        list(_gains(history, mine)),
+    )
+
+
+def left_of(design: Design, datasets: Iterable[Dataset]) -> list[Dataset]:
+    """Those of some datasets that are a design's."""
+    return [each for each in datasets if each.name.startswith(design.datasets)]
+
+
+def volume_of(dataset: Dataset) -> str:
+    """The volume that a dataset is."""
+    return dataset.name.rpartition("/")[2]
+
+
+def deleted(history: History) -> set[str]:
+    """The volumes that their operator has deleted, by the servers' word."""
+    return {each.subject for each in history.of(Operation) if each.name == "delete" and not each.error}
+
+
+def _held(history: History, dataset: Dataset, mine: Sequence[Lived]) -> bool:
+    """Whether somebody that may still run has it, by what the servers said last."""
+    live = {id for books in history.of(Books)[-1:] for id in books.live}
+    return any(each.id in live and (each.node, each.dataset) == (dataset.node, dataset.name) for each in mine)
+
+
+def _lost(alloc: Lived, looks: Looks) -> Iterator[str]:
+    """What of an allocation's dataset was not there while it lived."""
+    for life in alloc.lives[1:]:
+        if not life.dataset:
+            yield f"life {life.number} of allocation {alloc} found no dataset"
+    until = alloc.stopping - SLACK
+    for name in dict.fromkeys(life.dataset for life in alloc.lives if life.dataset):
+        for each in looks.all:
+            if (each.node, each.name) != (alloc.node, name) or not _made_for(alloc, each):
+                continue
+            if each.well <= each.gone < until:
+                yield f"{each} of allocation {alloc} was gone at {seconds(each.gone)}"
+            elif early := [t for t in each.unmounted if t < until]:
+                yield f"{each} of allocation {alloc} was not mounted at {seconds(early[0])}"
+
+
+def _made_for(alloc: Lived, dataset: Dataset) -> bool:
+    """Whether a dataset is an allocation's, and not one of the same name that an earlier holder had."""
+    return alloc.design.volumes or dataset.first >= alloc.placed
+
+
+def _data_lost(alloc: Lived) -> Iterator[str]:
+    """The writes of each life that a later one of the same allocation did not find."""
+    for number, life in enumerate(alloc.lives):
+        found = [later.found.get(f"{alloc.id}/{life.life}", 0) for later in alloc.lives[number + 1 :]]
+        if found and min(found) < life.wrote:
+            lacking = life.wrote - min(found)
+            yield f"{lacking} of {life.wrote} writes of life {life.number} of allocation {alloc}"
+
+
+def _strangers(alloc: Lived, mine: Sequence[Lived]) -> Iterator[str]:
+    """The writes of other allocations that one found; a volume is there to have those of its own job."""
+    own = {each.id for each in mine if alloc.design.volumes and each.job == alloc.job} | {alloc.id}
+    for life in alloc.lives:
+        for writer, count in life.found.items():
+            other = writer.partition("/")[0]
+            if other not in own:
+                yield f"{count} writes of allocation {other[:8]} found by allocation {alloc}"
+
+
+def _collected(alloc: Lived, looks: Looks) -> Iterator[float]:
+    """How long its dataset was there after an allocation's end; none while it is there."""
+    if alloc.over == NEVER or not alloc.dataset:
+        return
+    dataset = looks.of(alloc.node, alloc.dataset, alloc.over)
+    if dataset is not None and dataset.gone != NEVER:
+        yield max(0, dataset.gone - alloc.over) / SECOND
+
+
+def _processes(history: History, mine: Sequence[Lived]) -> Iterator[int]:
+    """How many processes each allocation had for its dataset, each time that tasks were counted."""
+    ids = {each.id for each in mine}
+    for census, looks in counted(history):
+        running = {each.alloc for each in census.tasks if each.name == TASK and each.state == "running"}
+        for look in looks:
+            here = {each.alloc for each in census.tasks if each.node == look.node}
+            for alloc in sorted(ids & running & here):
+                yield _beyond_its_own([each for each in look.processes if each.alloc == alloc])
+
+
+def _beyond_its_own(processes: Sequence[Process]) -> int:
+    """Those of an allocation's processes that are not its consumer's: it has an executor and a logmon."""
+    others = [each for each in processes if each.task != TASK]
+    executors = sum(each.is_executor for each in others)
+    logmons = sum(each.argv.split()[1:2] == ["logmon"] for each in others)
+    return len(others) - min(1, executors) - min(1, logmons)
+
+
+def _gains(history: History, mine: Sequence[Lived]) -> Iterator[str]:
+    """What tasks of a submitter's could do: read what only root can."""
+    ids = {each.id for each in mine}
+    for tried in history.of(Tried):
+        if tried.alloc in ids and tried.secrets:
+            yield f"task {tried.task} of allocation {tried.alloc[:8]} is root on its node (uid {tried.uid})"

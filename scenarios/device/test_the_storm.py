@@ -1,0 +1,104 @@
+"""Five ways for a task to get a ZFS dataset, under ten events: what is leaked, what is lost, and how fast.
+
+In each run a consumer of every way goes through the same event on the same node. What every way promises is
+judged here; in what they differ is counted: `stormpool leaks RUN...` puts it into a table (docs/devices.md).
+"""
+
+from msgspec import structs
+
+from stormpool import faults, guarantees, nemesis, target, workloads
+from stormpool.cluster import Cluster
+from stormpool.lab import API_DOOR, Lab
+from stormpool.nemesis import OnCall, Plan, rpc
+from stormpool.plugins import csi, dataset, driver
+from stormpool.workloads.dataset_designs import DESIGNS, GROUPS
+
+PLUGINS = (
+    driver.zfs(dataset="tank/work"),
+    dataset.driver(),
+    dataset.device(id="plain", **GROUPS["plain"]),
+    dataset.device(id="watching", design="watching", address=f"unix://{API_DOOR}", **GROUPS["watching"]),
+    csi.zfs(kind="dataset", node="client1"),
+)
+# An agent that starts has four plugins to start three times each: the servers wait for it.
+LAB = Lab(servers=1, clients=2, plugins=PLUGINS, heartbeat_grace=20.0)
+LABS = {
+    "test_a_node_is_lost_and_returns": structs.replace(LAB, heartbeat_grace=3.0),
+    "test_the_leader_changes": structs.replace(LAB, servers=3),
+}
+CLIENT = target.node("client1")
+EVERY = len(DESIGNS)
+SETTLE = 12.0  # seconds; under 3 as seen where nothing is left
+
+
+def running(seconds: float = 1.0) -> OnCall:
+    """So long after the last consumer was started."""
+    started = rpc("StartTask", plugin=driver.NAME).nth(EVERY).answered
+    return structs.replace(started, later=seconds)
+
+
+def stormed(cluster: Cluster, plan: Plan = Plan(), *, seconds: float = 3.0, fates: tuple[str, ...] = ()) -> None:
+    """Send the consumers through a plan, and judge what every way promises."""
+    history = cluster.run(
+        workloads.storm(fates=fates or ("goes-on",), seconds=seconds, timeout=30), plan, settle=SETTLE
+    )
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+
+
+def test_a_task_is_stopped(cluster: Cluster) -> None:
+    """Nothing happens but that."""
+    stormed(cluster, seconds=2.0)
+
+
+def test_a_task_fails(cluster: Cluster) -> None:
+    """One is restarted where it was, one has failed for good."""
+    stormed(cluster, fates=("fails-once", "fails-for-good"), seconds=5.0)
+
+
+def test_a_client_is_killed(cluster: Cluster) -> None:
+    """Its agent is back before anybody misses it."""
+    stormed(cluster, nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1), seconds=8.0)
+
+
+def test_an_agent_is_restarted(cluster: Cluster) -> None:
+    """As when its service is."""
+    stormed(cluster, nemesis.on(running(), faults.RestartAgent(CLIENT)), seconds=8.0)
+
+
+def test_plugins_are_killed(cluster: Cluster) -> None:
+    """Each of them, one after another."""
+    kills = [
+        nemesis.on(running(1 + 0.5 * number), faults.KillPlugin(CLIENT, plugin=plugin.id))
+        for number, plugin in enumerate(PLUGINS)
+    ]
+    stormed(cluster, sum(kills, Plan()), seconds=7.0)
+
+
+def test_a_node_is_drained(cluster: Cluster) -> None:
+    """Its allocations move to the other node; but for the volume's, which can run nowhere else."""
+    stormed(cluster, nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0), seconds=9.0)
+
+
+def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
+    """The servers give it up; when it is back, what ran on it runs elsewhere."""
+    stormed(cluster, nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0), seconds=20.0)
+
+
+def test_the_leader_changes(cluster: Cluster) -> None:
+    """The one that leads is killed as tasks are stopped."""
+    stormed(cluster, nemesis.on(running(), faults.KillAgent(target.leader()), heal_after=4.0), seconds=2.5)
+
+
+def test_garbage_is_collected(cluster: Cluster) -> None:
+    """The servers forget allocations as soon as they are over."""
+    stopped = rpc("StopTask", plugin=driver.NAME).nth(EVERY).answered
+    collections = [
+        nemesis.on(structs.replace(stopped, later=later), faults.CollectGarbage())
+        for later in (0.2, 0.5, 0.8, 1.1)
+    ]
+    stormed(cluster, sum(collections, Plan()), seconds=2.0)
+
+
+def test_the_api_cannot_be_reached(cluster: Cluster) -> None:
+    """By the plugin that watches it, before and while its tasks are stopped."""
+    stormed(cluster, nemesis.on(running(0.5), faults.CutApi(CLIENT)), seconds=2.0)
