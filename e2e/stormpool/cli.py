@@ -16,12 +16,13 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from stormpool import board, doctor, guarantees, hand, scenarios, track_record
+from stormpool import board, doctor, guarantees, hand, leak_table, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
+from stormpool.leaks import table as leaks_table
 from stormpool.ledger import labs
 from stormpool.runner import DEFAULT_NOMAD, PROVIDERS, ending_on_sigterm, finish
 from stormpool.scenarios import Result
@@ -277,6 +278,18 @@ def track_record_(file: Path, as_json: bool) -> None:
     """Print what agents are known to break, as a table."""
     record = track_record.read(file)
     click.echo(msgspec.json.encode(record).decode() if as_json else track_record.table(record), nl=False)
+
+
+@cli.command(name="leaks")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@JSON
+@click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a page, too.")
+def leaks_(runs: tuple[Path, ...], page: Path | None, as_json: bool) -> None:
+    """Print what became of datasets in runs of a storm, as a table: event by event, design by design."""
+    found = leak_table.read(runs)
+    if page is not None:
+        page.write_text(leak_table.page(found), encoding="utf-8")
+    click.echo(msgspec.json.encode(found).decode() if as_json else leaks_table.markdown(found), nl=as_json)
 
 
 @cli.command(name="doctor")

@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import Api
-from stormpool.agents.books import alloc_of, devices_of, of_plugin
+from stormpool.agents.books import alloc_of, devices_of
 from stormpool.checkers.no_orphaned_executor import mismatches, with_executors
 from stormpool.errors import TimedOut
 from stormpool.history import Census, Ended, Observed, TaskView
@@ -43,9 +43,9 @@ def count(cluster: Cluster, within: float) -> None:
 
 
 def tasks(api: Api) -> list[TaskView]:
-    """Every task of consumers, by the servers' word; each job is asked for once, for its drivers."""
+    """Every task, by the servers' word; each job is asked for once, for its drivers."""
     found, drivers = [], dict[str, dict[str, str]]()
-    for stub in (each for each in api.get("allocations", resources="true") if not of_plugin(each["JobID"])):
+    for stub in api.get("allocations", resources="true"):
         alloc, job = alloc_of(stub), stub["JobID"]
         if job not in drivers:
             drivers[job] = _drivers(api.find(f"allocation/{alloc.id}") or {})

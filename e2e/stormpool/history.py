@@ -282,6 +282,7 @@ class AllocView(Event, frozen=True, gc=False, tag="alloc_view"):
     """What the servers hold of an allocation, when that changed; where somebody asked to be told of each."""
 
     alloc: Alloc
+    forgotten: bool = False  # they know it no more, as this was the last they said of it: it is over
 
 
 class Design(Event, frozen=True, gc=False, tag="design"):

@@ -7,7 +7,8 @@ Runs on the node, with nothing but Python's standard library; prints JSON lines 
     python observe.py --watch S  the tasks that have a ZFS file system of their own, whenever that changed,
                                  and every second as long as there are any, for the node may crash before it
                                  changes; looked at every S seconds until standard input closes
-    python observe.py --datasets S   the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever
+    python observe.py --datasets S
+                                 the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever
                                  they changed; looked at as often
 """
 
@@ -189,7 +190,7 @@ def watch(every: float) -> None:
 
 
 def datasets() -> dict[str, Any] | None:
-    """The ZFS file systems: when each was made, and which this node has mounted; None where ZFS says nothing."""
+    """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
     at = time.monotonic_ns()
     words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation")
     made = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True) if "@" not in name}

@@ -20,7 +20,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import SECOND, AllocView, Event, Leader, Member, PluginView, Unwatched
+from stormpool.history import SECOND, Alloc, AllocView, Event, Leader, Member, PluginView, Unwatched
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -95,8 +95,8 @@ class Watch:
         if self._of_allocations:
             return
         self._of_allocations = True
-        what = "allocations", [], self._allocations()
-        threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()
+        follow = partial(self._follow, "allocations", [], self._allocations())
+        threading.Thread(target=follow, name="watch", daemon=True).start()
 
     def stop(self) -> None:
         """End, and read the servers' logs to their end; the queries end with the connections."""
@@ -163,12 +163,18 @@ class Watch:
         return tell
 
     def _allocations(self) -> Callable[[list[dict[str, Any]]], None]:
-        """Told with the time at which the servers changed what they hold, by the clock of the one that led."""
+        """Told with the time at which it was changed, by the clock of the server that led."""
+
+        known: dict[str, Alloc] = {}
 
         def tell(stubs: list[dict[str, Any]]) -> None:
+            now = self._recorder.now()
             for stub in stubs:
-                changed = min(self._recorder.now(), stub["ModifyTime"] - self._recorder.zero_wall)
-                self.tell(f"allocation {stub['ID']}", AllocView(changed, alloc_of(stub)))
+                known[stub["ID"]] = alloc_of(stub)
+                changed = min(now, stub["ModifyTime"] - self._recorder.zero_wall)
+                self.tell(f"allocation {stub['ID']}", AllocView(changed, known[stub["ID"]]))
+            for id in set(known) - {stub["ID"] for stub in stubs}:
+                self.tell(f"allocation {id}", AllocView(now, known.pop(id), forgotten=True))
 
         return tell
 

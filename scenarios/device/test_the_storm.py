@@ -8,17 +8,18 @@ from msgspec import structs
 
 from stormpool import faults, guarantees, nemesis, target, workloads
 from stormpool.cluster import Cluster
-from stormpool.lab import API_DOOR, Lab
+from stormpool.lab import API_DOOR, Lab, Plugin
 from stormpool.nemesis import OnCall, Plan, rpc
 from stormpool.plugins import csi, dataset, driver
 from stormpool.workloads.dataset_designs import DESIGNS, GROUPS
 
-PLUGINS = (
+VOLUMES = csi.zfs(kind="dataset")
+PLUGINS: tuple[Plugin, ...] = (
     driver.zfs(dataset="tank/work"),
     dataset.driver(),
     dataset.device(id="plain", **GROUPS["plain"]),
     dataset.device(id="watching", design="watching", address=f"unix://{API_DOOR}", **GROUPS["watching"]),
-    csi.zfs(kind="dataset", node="client1"),
+    structs.replace(VOLUMES, parameters={**VOLUMES.parameters, "node": "client1"}),
 )
 # An agent that starts has four plugins to start three times each: the servers wait for it.
 LAB = Lab(servers=1, clients=2, plugins=PLUGINS, heartbeat_grace=20.0)
@@ -37,32 +38,37 @@ def running(seconds: float = 1.0) -> OnCall:
     return structs.replace(started, later=seconds)
 
 
-def stormed(cluster: Cluster, plan: Plan = Plan(), *, seconds: float = 3.0, fates: tuple[str, ...] = ()) -> None:
-    """Send the consumers through a plan, and judge what every way promises."""
-    history = cluster.run(
-        workloads.storm(fates=fates or ("goes-on",), seconds=seconds, timeout=30), plan, settle=SETTLE
+def stormed(cluster: Cluster, seconds: float, *plans: Plan, fates: tuple[str, ...] = ("goes-on",)) -> None:
+    """Send the consumers through what is planned, and judge what every way promises."""
+    consumers = workloads.storm(fates=fates, seconds=seconds, timeout=30)
+    history = cluster.run(consumers, *plans, settle=SETTLE)
+    history.must_satisfy(
+        guarantees.every_job_runs,
+        guarantees.nothing_left_behind,
+        guarantees.no_orphaned_executor,
+        guarantees.one_plugin_process,
+        guarantees.dataset_lives_as_long,
     )
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
 
 
 def test_a_task_is_stopped(cluster: Cluster) -> None:
     """Nothing happens but that."""
-    stormed(cluster, seconds=2.0)
+    stormed(cluster, 2.0)
 
 
 def test_a_task_fails(cluster: Cluster) -> None:
     """One is restarted where it was, one has failed for good."""
-    stormed(cluster, fates=("fails-once", "fails-for-good"), seconds=5.0)
+    stormed(cluster, 5.0, fates=("fails-once", "fails-for-good"))
 
 
 def test_a_client_is_killed(cluster: Cluster) -> None:
     """Its agent is back before anybody misses it."""
-    stormed(cluster, nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1), seconds=8.0)
+    stormed(cluster, 8.0, nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1))
 
 
 def test_an_agent_is_restarted(cluster: Cluster) -> None:
     """As when its service is."""
-    stormed(cluster, nemesis.on(running(), faults.RestartAgent(CLIENT)), seconds=8.0)
+    stormed(cluster, 8.0, nemesis.on(running(), faults.RestartAgent(CLIENT)))
 
 
 def test_plugins_are_killed(cluster: Cluster) -> None:
@@ -71,34 +77,35 @@ def test_plugins_are_killed(cluster: Cluster) -> None:
         nemesis.on(running(1 + 0.5 * number), faults.KillPlugin(CLIENT, plugin=plugin.id))
         for number, plugin in enumerate(PLUGINS)
     ]
-    stormed(cluster, sum(kills, Plan()), seconds=7.0)
+    stormed(cluster, 7.0, *kills)
 
 
 def test_a_node_is_drained(cluster: Cluster) -> None:
     """Its allocations move to the other node; but for the volume's, which can run nowhere else."""
-    stormed(cluster, nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0), seconds=9.0)
+    stormed(cluster, 9.0, nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
 
 
 def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
     """The servers give it up; when it is back, what ran on it runs elsewhere."""
-    stormed(cluster, nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0), seconds=20.0)
+    stormed(cluster, 18.0, nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0))
 
 
 def test_the_leader_changes(cluster: Cluster) -> None:
     """The one that leads is killed as tasks are stopped."""
-    stormed(cluster, nemesis.on(running(), faults.KillAgent(target.leader()), heal_after=4.0), seconds=2.5)
+    stopped = rpc("StopTask", plugin=driver.NAME).nth(1).before
+    stormed(cluster, 2.0, nemesis.on(stopped, faults.KillAgent(target.leader()), heal_after=4.0))
 
 
 def test_garbage_is_collected(cluster: Cluster) -> None:
     """The servers forget allocations as soon as they are over."""
-    stopped = rpc("StopTask", plugin=driver.NAME).nth(EVERY).answered
+    stopped = rpc("StopTask", plugin=driver.NAME)
     collections = [
-        nemesis.on(structs.replace(stopped, later=later), faults.CollectGarbage())
-        for later in (0.2, 0.5, 0.8, 1.1)
+        nemesis.on(structs.replace(stopped.nth(number).answered, later=0.2), faults.CollectGarbage())
+        for number in range(1, EVERY + 1)
     ]
-    stormed(cluster, sum(collections, Plan()), seconds=2.0)
+    stormed(cluster, 2.0, *collections)
 
 
 def test_the_api_cannot_be_reached(cluster: Cluster) -> None:
     """By the plugin that watches it, before and while its tasks are stopped."""
-    stormed(cluster, nemesis.on(running(0.5), faults.CutApi(CLIENT)), seconds=2.0)
+    stormed(cluster, 2.0, nemesis.on(running(0.5), faults.CutApi(CLIENT)))

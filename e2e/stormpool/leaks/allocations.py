@@ -1,11 +1,11 @@
-"""The allocations of a run that had datasets: whose design each is, when it lived, and which dataset it had."""
+"""The allocations of a run that had datasets: by which design, when each lived, which dataset it had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from stormpool.history import NEVER, Alloc, AllocView, Design, History, Life
+from stormpool.history import NEVER, AllocView, Design, History, Life
 
 
 @dataclass
@@ -37,8 +37,7 @@ def lived(history: History) -> list[Lived]:
     for view in history.of(AllocView):
         design = next((each for each in designs if view.alloc.job.startswith(each.jobs)), None)
         if design is not None:
-            alloc = view.alloc
-            _note(found.setdefault(alloc.id, _placed(view, design)), alloc, view.t)
+            _note(found.setdefault(view.alloc.id, _placed(view, design)), view)
     for one in found.values():
         one.lives = _whole(life for life in history.of(Life) if life.alloc == one.id)
     return list(found.values())
@@ -53,11 +52,12 @@ def _placed(view: AllocView, design: Design) -> Lived:
     return Lived(view.alloc.id, view.alloc.job, view.alloc.node, design, view.t)
 
 
-def _note(one: Lived, alloc: Alloc, t: int) -> None:
-    if alloc.desired != "run" or not alloc.live:
-        one.stopping = min(one.stopping, t)
-    if not alloc.live:
-        one.over = min(one.over, t)
+def _note(one: Lived, view: AllocView) -> None:
+    over = view.forgotten or not view.alloc.live
+    if over or view.alloc.desired != "run":
+        one.stopping = min(one.stopping, view.t)
+    if over:
+        one.over = min(one.over, view.t)
 
 
 def _whole(told: Iterable[Life]) -> list[Life]:

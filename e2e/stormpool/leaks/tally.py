@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -44,8 +44,9 @@ def tally(history: History) -> list[Row]:
 
 
 def _row(history: History, design: Design, looks: Looks, mine: Sequence[Lived]) -> Row:
+    deletions = _deletions(history)
     left = [each for each in left_of(design, looks.left) if not _held(history, each, mine)]
-    kept = [each for each in left if design.volumes and volume_of(each) not in deleted(history)]
+    kept = [each for each in left if design.volumes and not _done(deletions, each.name)]
     return Row(
         design.name,
         len(mine),
@@ -55,7 +56,7 @@ def _row(history: History, design: Design, looks: Looks, mine: Sequence[Lived]) 
         [what for each in mine for what in _lost(each, looks)],
         [what for each in mine for what in _data_lost(each)],
         [what for each in mine for what in _strangers(each, mine)],
-        [took for each in mine for took in _collected(each, looks)],
+        [took for each in mine for took in _collected(each, looks, deletions)],
         list(_processes(history, mine)),
         list(_gains(history, mine)),
     )
@@ -66,14 +67,20 @@ def left_of(design: Design, datasets: Iterable[Dataset]) -> list[Dataset]:
     return [each for each in datasets if each.name.startswith(design.datasets)]
 
 
-def volume_of(dataset: Dataset) -> str:
-    """The volume that a dataset is."""
-    return dataset.name.rpartition("/")[2]
+def _deletions(history: History) -> dict[str, Operation]:
+    """The volumes that their operator would have deleted, each with what came of it."""
+    return {each.subject: each for each in history.of(Operation) if each.name == "delete"}
 
 
-def deleted(history: History) -> set[str]:
-    """The volumes that their operator has deleted, by the servers' word."""
-    return {each.subject for each in history.of(Operation) if each.name == "delete" and not each.error}
+def _deletion(deletions: Mapping[str, Operation], dataset: str) -> Operation | None:
+    """What came of deleting the volume that a dataset is."""
+    return deletions.get(dataset.rpartition("/")[2])
+
+
+def _done(deletions: Mapping[str, Operation], dataset: str) -> bool:
+    """Whether the servers say that the volume is deleted."""
+    asked = _deletion(deletions, dataset)
+    return asked is not None and not asked.error
 
 
 def _held(history: History, dataset: Dataset, mine: Sequence[Lived]) -> bool:
@@ -122,13 +129,18 @@ def _strangers(alloc: Lived, mine: Sequence[Lived]) -> Iterator[str]:
                 yield f"{count} writes of allocation {other[:8]} found by allocation {alloc}"
 
 
-def _collected(alloc: Lived, looks: Looks) -> Iterator[float]:
-    """How long its dataset was there after an allocation's end; none while it is there."""
+def _collected(alloc: Lived, looks: Looks, deletions: Mapping[str, Operation]) -> Iterator[float]:
+    """How long its dataset was there after an allocation's end; none while it is there.
+
+    A volume is nobody's to collect until its operator wants it deleted, once it is free.
+    """
     if alloc.over == NEVER or not alloc.dataset:
         return
     dataset = looks.of(alloc.node, alloc.dataset, alloc.over)
+    asked = _deletion(deletions, alloc.dataset) if alloc.design.volumes else None
+    since = max(alloc.over, asked.t if asked else 0)
     if dataset is not None and dataset.gone != NEVER:
-        yield max(0, dataset.gone - alloc.over) / SECOND
+        yield max(0, dataset.gone - since) / SECOND
 
 
 def _processes(history: History, mine: Sequence[Lived]) -> Iterator[int]:

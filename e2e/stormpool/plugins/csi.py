@@ -40,14 +40,12 @@ def zfs(
     mutant: str = "",
     id: str = "zfs",
     health_timeout: float = 30.0,
-    node: str = "",
 ) -> CsiPlugin:
     """The reference plugin (`fixtures/zfs_csi`).
 
     `kind`: attach or dataset. `controllers`: a number of controllers apart from the node parts; a monolith on
     every client when left out. `latency`: seconds that a change of an attachment takes. `mutant`: a fault to
-    build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent gives up on it. `node`: where
-    volumes of datasets are made; where they are asked for when left out.
+    build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent gives up on it.
     """
     argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
     env = {
@@ -60,7 +58,7 @@ def zfs(
         argv=(*argv, f"--latency={latency}"),
         env=env,
         controllers=controllers,
-        parameters={"kind": kind, **({"node": node} if node else {})},
+        parameters={"kind": kind},
         health_timeout=health_timeout,
     )
 

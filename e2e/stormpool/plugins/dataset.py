@@ -16,8 +16,8 @@ def device(
 ) -> ExternalPlugin:
     """The device plugin (`fixtures/zfs_device`).
 
-    `design`: plain or watching. `mutant`: a fault to build in (see `zfs_device.mutants`). `id`: two of them in
-    a lab must differ in it. `config`: as `zfs_device.plugin.Config` has it.
+    `design`: plain or watching. `mutant`: a fault to build in (see `zfs_device.mutants`). `id`: two of them
+    in a lab must differ in it. `config`: as `zfs_device.plugin.Config` has it.
     """
     argv = ("-m", "zfs_device", "--node={node}", "--pool=tank", f"--design={design}")
     return ExternalPlugin(

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from stormpool.history import Life, Tried
 
-# Says what it may do, that it begins and in which dataset, and what it finds there; then writes a line a tenth
-# of a second, made durable by who wrote it before it is told of, until it is told to stop. Fails after so many
-# lines, once in its allocation or always, where that is asked for.
+# Says what it may do, that it begins and in which dataset, and what it finds there; then writes a line a
+# tenth of a second, made durable by who wrote it before it is told of, until it is told to stop. Fails after
+# so many lines, once in its allocation or always, where that is asked for.
 SCRIPT = r"""
 trap 'exit 0' INT TERM
 life=$(mktemp -u XXXXXXXX)
 echo "tries $(id -u) $(cat /etc/shadow 2>/dev/null | wc -l)"
-dataset=$(awk -v at="$DATASET" '$2 == at { print $1 }' /proc/mounts)
+dataset=$(mount | awk -v at="$DATASET" '$3 == at { print $1 }')
 echo "begins $life in $dataset"
 [ -n "$dataset" ] || exit 3
 [ ! -e "$DATASET/writes" ] || awk -v life="$life" '
@@ -23,7 +23,8 @@ echo "begins $life in $dataset"
 n=0
 while :; do
   n=$((n + 1))
-  echo "$NOMAD_ALLOC_ID/$life $n" | dd of="$DATASET/writes" oflag=append conv=notrunc,fsync 2>/dev/null || exit 5
+  line="$NOMAD_ALLOC_ID/$life $n"
+  echo "$line" | dd of="$DATASET/writes" oflag=append conv=notrunc,fsync 2>/dev/null || exit 5
   echo "wrote $life $n"
   if [ "$n" = "$FAILS_AT" ] && { [ -n "$ALWAYS" ] || [ ! -e /alloc/failed ]; }; then
     touch /alloc/failed

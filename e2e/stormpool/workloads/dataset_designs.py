@@ -21,6 +21,14 @@ DESIGNS = {
 GROUPS: dict[str, dict[str, str]] = {
     name: {"name": name, "parent": name, "directory": f"/{name}"} for name in ("plain", "watching")
 }
+# A drain moves what is healthy: that is by default what has run for ten seconds.
+HEALTHY_SOON = {
+    "MaxParallel": 1,
+    "HealthCheck": "task_states",
+    "MinHealthyTime": SECOND // 2,
+    "HealthyDeadline": 60 * SECOND,
+    "ProgressDeadline": 120 * SECOND,
+}
 FAILS_AFTER = 15  # writes, of a tenth of a second each
 # What becomes of a job's tasks: those that go on, one that fails once, one that fails for good.
 FATES: dict[str, dict[str, str]] = {
@@ -40,6 +48,7 @@ def job(design: str, fate: str, home: str, volume: str = "") -> dict[str, Any]:
     group = {
         "Name": "group",
         "Count": 1,
+        "Update": HEALTHY_SOON,
         **(ONCE if fate == FOR_GOOD else LASTING),
         **_given(design, fate, volume),
         "EphemeralDisk": {"SizeMB": 20},
