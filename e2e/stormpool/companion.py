@@ -75,13 +75,14 @@ def forward(path: str, port: str) -> Callable[[], object]:
     listener.listen()
 
     def act() -> None:
-        threading.Thread(target=_accept, args=(listener, int(port)), daemon=True).start()
+        threading.Thread(target=accept, args=(listener, int(port)), daemon=True).start()
         signal.sigwait(END)
 
     return act
 
 
-def _accept(listener: socket.socket, port: int) -> None:
+def accept(listener: socket.socket, port: int) -> None:
+    """Take callers, each with a connection of his own to the port; hang up where nobody listens there."""
     while True:
         caller, _ = listener.accept()
         try:

@@ -95,7 +95,7 @@ class Watch:
         if self._of_allocations:
             return
         self._of_allocations = True
-        follow = partial(self._follow, "allocations", [], self._allocations())
+        follow = partial(self._follow, "allocations", [], self.of_allocations())
         threading.Thread(target=follow, name="watch", daemon=True).start()
 
     def stop(self) -> None:
@@ -162,8 +162,8 @@ class Watch:
 
         return tell
 
-    def _allocations(self) -> Callable[[list[dict[str, Any]]], None]:
-        """Told with the time at which it was changed, by the clock of the server that led."""
+    def of_allocations(self) -> Callable[[list[dict[str, Any]]], None]:
+        """What tells of changes in a list of them, each with its time by the clock of the server that led."""
 
         known: dict[str, Alloc] = {}
 

@@ -90,6 +90,7 @@ def test_a_volume_that_nobody_deleted_is_kept(error: str | None, leaked: int, ke
 def test_one_that_goes_under_a_live_allocation_is_lost() -> None:
     done = row(*LIVED[:3], look(5, {}), view(9, desired="stop"), last())
     assert done.lost == [f"{MINE} on client1 of allocation 0b8e12ab was gone at 5.000 s"]
+    assert done.data_lost == ["20 of 20 writes of life 1 of allocation 0b8e12ab"]
     done = row(*LIVED[:3], look(5, {MINE: 10}, mounted=[]), view(9, desired="stop"), last())
     assert done.lost == [f"{MINE} on client1 of allocation 0b8e12ab was not mounted at 5.000 s"]
 

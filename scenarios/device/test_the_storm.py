@@ -6,11 +6,12 @@ judged here; in what they differ is counted: `stormpool leaks RUN...` puts it in
 
 from msgspec import structs
 
-from stormpool import faults, guarantees, nemesis, target, workloads
+from stormpool import faults, guarantees, nemesis, target
 from stormpool.cluster import Cluster
 from stormpool.lab import API_DOOR, Lab, Plugin
 from stormpool.nemesis import OnCall, Plan, rpc
 from stormpool.plugins import csi, dataset, driver
+from stormpool.workloads import Storm, storm
 from stormpool.workloads.dataset_designs import DESIGNS, GROUPS
 
 VOLUMES = csi.zfs(kind="dataset")
@@ -38,9 +39,8 @@ def running(seconds: float = 1.0) -> OnCall:
     return structs.replace(started, later=seconds)
 
 
-def stormed(cluster: Cluster, seconds: float, *plans: Plan, fates: tuple[str, ...] = ("goes-on",)) -> None:
-    """Send the consumers through what is planned, and judge what every way promises."""
-    consumers = workloads.storm(fates=fates, seconds=seconds, timeout=30)
+def stormed(cluster: Cluster, consumers: Storm, *plans: Plan) -> None:
+    """Send consumers through what is planned, and judge what every way promises."""
     history = cluster.run(consumers, *plans, settle=SETTLE)
     history.must_satisfy(
         guarantees.every_job_runs,
@@ -53,22 +53,22 @@ def stormed(cluster: Cluster, seconds: float, *plans: Plan, fates: tuple[str, ..
 
 def test_a_task_is_stopped(cluster: Cluster) -> None:
     """Nothing happens but that."""
-    stormed(cluster, 2.0)
+    stormed(cluster, storm(seconds=2.0))
 
 
 def test_a_task_fails(cluster: Cluster) -> None:
     """One is restarted where it was, one has failed for good."""
-    stormed(cluster, 5.0, fates=("fails-once", "fails-for-good"))
+    stormed(cluster, storm(fates=("fails-once", "fails-for-good"), seconds=5.0))
 
 
 def test_a_client_is_killed(cluster: Cluster) -> None:
     """Its agent is back before anybody misses it."""
-    stormed(cluster, 8.0, nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1))
+    stormed(cluster, storm(seconds=7.0), nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1))
 
 
 def test_an_agent_is_restarted(cluster: Cluster) -> None:
     """As when its service is."""
-    stormed(cluster, 8.0, nemesis.on(running(), faults.RestartAgent(CLIENT)))
+    stormed(cluster, storm(seconds=7.0), nemesis.on(running(), faults.RestartAgent(CLIENT)))
 
 
 def test_plugins_are_killed(cluster: Cluster) -> None:
@@ -77,23 +77,33 @@ def test_plugins_are_killed(cluster: Cluster) -> None:
         nemesis.on(running(1 + 0.5 * number), faults.KillPlugin(CLIENT, plugin=plugin.id))
         for number, plugin in enumerate(PLUGINS)
     ]
-    stormed(cluster, 7.0, *kills)
+    stormed(cluster, storm(seconds=7.0), *kills)
 
 
 def test_a_node_is_drained(cluster: Cluster) -> None:
     """Its allocations move to the other node; but for the volume's, which can run nowhere else."""
-    stormed(cluster, 9.0, nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
+    stormed(cluster, storm(seconds=9.0), nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
 
 
 def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
-    """The servers give it up; when it is back, what ran on it runs elsewhere."""
-    stormed(cluster, 18.0, nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0))
+    """The servers give it up; when it is back, what ran on it runs elsewhere.
+
+    The task that is to destroy what another made as root is then started without the directory it runs in,
+    and fails: that dataset stays (Nomad 1.6.1).
+    """
+    stormed(
+        cluster,
+        storm(seconds=18.0, may_leave=["tasks"]),
+        nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0),
+    )
 
 
 def test_the_leader_changes(cluster: Cluster) -> None:
     """The one that leads is killed as tasks are stopped."""
     stopped = rpc("StopTask", plugin=driver.NAME).nth(1).before
-    stormed(cluster, 2.0, nemesis.on(stopped, faults.KillAgent(target.leader()), heal_after=4.0))
+    stormed(
+        cluster, storm(seconds=2.0), nemesis.on(stopped, faults.KillAgent(target.leader()), heal_after=4.0)
+    )
 
 
 def test_garbage_is_collected(cluster: Cluster) -> None:
@@ -103,9 +113,9 @@ def test_garbage_is_collected(cluster: Cluster) -> None:
         nemesis.on(structs.replace(stopped.nth(number).answered, later=0.2), faults.CollectGarbage())
         for number in range(1, EVERY + 1)
     ]
-    stormed(cluster, 2.0, *collections)
+    stormed(cluster, storm(seconds=2.0), *collections)
 
 
 def test_the_api_cannot_be_reached(cluster: Cluster) -> None:
     """By the plugin that watches it, before and while its tasks are stopped."""
-    stormed(cluster, 2.0, nemesis.on(running(0.5), faults.CutApi(CLIENT)))
+    stormed(cluster, storm(seconds=2.0), nemesis.on(running(0.5), faults.CutApi(CLIENT)))

@@ -27,7 +27,9 @@ class Row(msgspec.Struct, frozen=True):
     leaked: list[str] = []  # there once all had settled, though nobody has them
     kept: list[str] = []  # there by policy: volumes that nobody deleted
     lost: list[str] = []  # gone, or not mounted, while their allocation lived
-    data_lost: list[str] = []  # writes that one life told of, and a later life of its allocation did not find
+    data_lost: list[
+        str
+    ] = []  # writes told of that a later life of the allocation did not find, or lost with it
     strangers: list[str] = []  # writes of another allocation that a life found
     collected: list[float] = []  # seconds from an allocation's end until its dataset was gone
     processes: list[int] = []  # of each allocation that was counted: those for its dataset alone
@@ -54,11 +56,11 @@ def _row(history: History, design: Design, looks: Looks, mine: Sequence[Lived]) 
         [str(each) for each in left if each not in kept],
         [str(each) for each in kept],
         [what for each in mine for what in _lost(each, looks)],
-        [what for each in mine for what in _data_lost(each)],
+        [what for each in mine for what in _data_lost(each, looks)],
         [what for each in mine for what in _strangers(each, mine)],
-        [took for each in mine for took in _collected(each, looks, deletions)],
+        [took for each in _last_holders(mine) for took in _collected(each, looks, deletions)],
         list(_processes(history, mine)),
-        list(_gains(history, mine)),
+        list(dict.fromkeys(_gains(history, mine))),
     )
 
 
@@ -95,27 +97,32 @@ def _lost(alloc: Lived, looks: Looks) -> Iterator[str]:
         if not life.dataset:
             yield f"life {life.number} of allocation {alloc} found no dataset"
     until = alloc.stopping - SLACK
-    for name in dict.fromkeys(life.dataset for life in alloc.lives if life.dataset):
-        for each in looks.all:
-            if (each.node, each.name) != (alloc.node, name) or not _made_for(alloc, each):
-                continue
-            if each.well <= each.gone < until:
-                yield f"{each} of allocation {alloc} was gone at {seconds(each.gone)}"
-            elif early := [t for t in each.unmounted if t < until]:
-                yield f"{each} of allocation {alloc} was not mounted at {seconds(early[0])}"
+    for each in _datasets_of(alloc, looks):
+        if each.well <= each.gone < until:
+            yield f"{each} of allocation {alloc} was gone at {seconds(each.gone)}"
+        elif early := [t for t in each.unmounted if t < until]:
+            yield f"{each} of allocation {alloc} was not mounted at {seconds(early[0])}"
 
 
-def _made_for(alloc: Lived, dataset: Dataset) -> bool:
-    """Whether a dataset is an allocation's, and not one of the same name that an earlier holder had."""
-    return alloc.design.volumes or dataset.first >= alloc.placed
+def _datasets_of(alloc: Lived, looks: Looks) -> list[Dataset]:
+    """The datasets that an allocation had, and none of the same name that an earlier holder had."""
+    names = {life.dataset for life in alloc.lives if life.dataset}
+    here = [each for each in looks.all if each.node == alloc.node and each.name in names]
+    return [each for each in here if alloc.design.volumes or each.first >= alloc.placed]
 
 
-def _data_lost(alloc: Lived) -> Iterator[str]:
-    """The writes of each life that a later one of the same allocation did not find."""
+def _data_lost(alloc: Lived, looks: Looks) -> Iterator[str]:
+    """The writes of each life that a later one of the same allocation did not find; or that went with its
+    dataset, while it lived.
+    """
+    went = {
+        each.name for each in _datasets_of(alloc, looks) if each.well <= each.gone < alloc.stopping - SLACK
+    }
     for number, life in enumerate(alloc.lives):
         found = [later.found.get(f"{alloc.id}/{life.life}", 0) for later in alloc.lives[number + 1 :]]
-        if found and min(found) < life.wrote:
-            lacking = life.wrote - min(found)
+        there = 0 if life.dataset in went else min(found, default=life.wrote)
+        if there < life.wrote:
+            lacking = life.wrote - there
             yield f"{lacking} of {life.wrote} writes of life {life.number} of allocation {alloc}"
 
 
@@ -127,6 +134,12 @@ def _strangers(alloc: Lived, mine: Sequence[Lived]) -> Iterator[str]:
             other = writer.partition("/")[0]
             if other not in own:
                 yield f"{count} writes of allocation {other[:8]} found by allocation {alloc}"
+
+
+def _last_holders(mine: Sequence[Lived]) -> list[Lived]:
+    """Allocations, but for those whose volume another had after them: it was not theirs to collect."""
+    last = {each.dataset: each for each in mine}
+    return [each for each in mine if not each.design.volumes or last[each.dataset] is each]
 
 
 def _collected(alloc: Lived, looks: Looks, deletions: Mapping[str, Operation]) -> Iterator[float]:

@@ -40,6 +40,7 @@ class Storm(Workload, frozen=True):
     seconds: float  # that the consumers go on
     timeout: float  # seconds that a start, running again, and a stop may take, each
     home: str  # the node on which they are to run, if that can be had
+    may_leave: tuple[str, ...] = ()  # designs of which datasets may stay, beside those that never collect any
 
     @property
     def steps(self) -> int:
@@ -54,8 +55,10 @@ class Storm(Workload, frozen=True):
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it, a thread a consumer."""
         cluster.watch_datasets()
-        for design in self.designs:
-            cluster.recorder.write(structs.replace(DESIGNS[design], t=cluster.recorder.now()))
+        for name in self.designs:
+            design = DESIGNS[name]
+            collects = design.collects and name not in self.may_leave
+            cluster.recorder.write(structs.replace(design, t=cluster.recorder.now(), collects=collects))
         volumes = cluster.create_volumes(len(self.fates)) if "csi" in self.designs else []
         jobs = [
             job(design, fate, self.home, volume)
@@ -94,13 +97,16 @@ def storm(
     seconds: float = 3.0,
     timeout: float = STEP_TIMEOUT,
     home: str = "client1",
+    may_leave: Iterable[str] = (),
 ) -> Storm:
     """Have consumers use datasets that they have by several designs, all of them when none is named, at once.
 
     `fates`: for each a consumer, that goes on, fails once, or fails for good. `seconds`: for which they go on
-    once all have started. `home`: the node on which they run where that can be had.
+    once all have started. `home`: the node on which they run where that can be had. `may_leave`: designs
+    that are known to leave datasets here: it is counted, and not held against them.
     """
-    return Storm(designs or tuple(DESIGNS), tuple(fates), seconds, timeout, home)
+    chosen = designs or tuple(DESIGNS)
+    return Storm(chosen, tuple(fates), seconds, timeout, home, tuple(may_leave))
 
 
 def tell_lives(cluster: Cluster) -> None:
