@@ -106,7 +106,10 @@ def nomad_version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Cluster]:
-    """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards."""
+    """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards.
+
+    `LABS` describes those of single tests, by name, where they must differ.
+    """
     from stormpool.errors import Misuse
     from stormpool.judge import NotJudged
     from stormpool.lab import lab_of

@@ -84,6 +84,7 @@ def _writer(fate: str, path: str, devices: list[dict[str, Any]] | None = None) -
     return {
         "Name": TASK,
         "Driver": "zfs_driver",
+        "User": "nobody",
         "Config": {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT]},
         "Env": {"DATASET": path, **FATES[fate]},
         "Resources": {"CPU": 20, "MemoryMB": 16, "Devices": devices or []},
