@@ -26,6 +26,8 @@ from typing import Any
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
 ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
 LONGEST = 300  # characters kept of a command line
+FORKED = 0x40  # of a process's flags: it has run no program of its own (linux/sched.h, PF_FORKNOEXEC)
+MOMENT = 1.0  # seconds in which a process that was forked becomes another program; 0.001 as seen
 AGAIN_AFTER = 10**9  # nanoseconds after which what has not changed is told again
 
 
@@ -133,7 +135,19 @@ def processes() -> list[dict[str, Any]]:
     namespace, node_root = os.readlink("/proc/self/ns/mnt"), root_of(own_mounts())
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
     found = [seen for pid in pids if (seen := process(pid, namespace, node_root)) is not None]
-    return [seen for seen in found if not seen["writes"] or still_there(seen)]
+    argvs = {seen["pid"]: seen["argv"] for seen in found}
+    ready = [seen for seen in found if seen["argv"] != argvs.get(seen["parent"]) or not just_forked(seen)]
+    return [seen for seen in ready if not seen["writes"] or still_there(seen)]
+
+
+def just_forked(seen: dict[str, Any]) -> bool:
+    """Whether a process, of no allocation, was forked just now, and is about to become another program."""
+    try:
+        fields = _read(f"/proc/{seen['pid']}/stat").rpartition(")")[2].split()
+    except OSError:
+        return True
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - seen["started"] / os.sysconf("SC_CLK_TCK")
+    return not seen["alloc"] and bool(int(fields[6]) & FORKED) and age < MOMENT
 
 
 def own_mounts() -> list[list[str]]:

@@ -87,6 +87,25 @@ def test_a_volume_that_nobody_deleted_is_kept(error: str | None, leaked: int, ke
     assert (len(done.leaked), len(done.kept)) == (leaked, kept)
 
 
+def test_a_volume_is_collected_once_from_when_its_operator_wants_it_gone() -> None:
+    volume = "tank/vol1"
+    lives = [Life(9, id, f"of {id}", 1, volume, {}, 1) for id in (A1, A2)]
+    events = [
+        *(view(1), view(1, A2), look(2, {volume: 1}), *lives),
+        *(view(5, A1, "complete", "stop"), view(20, A2, "complete", "stop")),
+        Operation(30 * SECOND, "delete", "vol1", 31 * SECOND),
+        *(look(31, {}), last()),
+    ]
+    assert row(*events, design=VOLUMES).collected == [1.0]
+
+
+def test_one_that_the_servers_forget_is_over() -> None:
+    forgotten = AllocView(10 * SECOND, view(9).alloc, forgotten=True)
+    done = row(*LIVED[:3], forgotten, look(10.25, {}), last())
+    assert done.collected == [0.25]
+    assert done.lost == []
+
+
 def test_one_that_goes_under_a_live_allocation_is_lost() -> None:
     done = row(*LIVED[:3], look(5, {}), view(9, desired="stop"), last())
     assert done.lost == [f"{MINE} on client1 of allocation 0b8e12ab was gone at 5.000 s"]

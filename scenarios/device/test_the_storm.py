@@ -53,22 +53,22 @@ def stormed(cluster: Cluster, consumers: Storm, *plans: Plan) -> None:
 
 def test_a_task_is_stopped(cluster: Cluster) -> None:
     """Nothing happens but that."""
-    stormed(cluster, storm(seconds=2.0))
+    stormed(cluster, storm(seconds=1.0))
 
 
 def test_a_task_fails(cluster: Cluster) -> None:
     """One is restarted where it was, one has failed for good."""
-    stormed(cluster, storm(fates=("fails-once", "fails-for-good"), seconds=5.0))
+    stormed(cluster, storm(fates=("fails-once", "fails-for-good"), seconds=4.0))
 
 
 def test_a_client_is_killed(cluster: Cluster) -> None:
     """Its agent is back before anybody misses it."""
-    stormed(cluster, storm(seconds=7.0), nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1))
+    stormed(cluster, storm(seconds=2.0), nemesis.on(running(), faults.KillAgent(CLIENT), heal_after=0.1))
 
 
 def test_an_agent_is_restarted(cluster: Cluster) -> None:
     """As when its service is."""
-    stormed(cluster, storm(seconds=7.0), nemesis.on(running(), faults.RestartAgent(CLIENT)))
+    stormed(cluster, storm(seconds=4.5), nemesis.on(running(), faults.RestartAgent(CLIENT)))
 
 
 def test_plugins_are_killed(cluster: Cluster) -> None:
@@ -77,12 +77,12 @@ def test_plugins_are_killed(cluster: Cluster) -> None:
         nemesis.on(running(1 + 0.5 * number), faults.KillPlugin(CLIENT, plugin=plugin.id))
         for number, plugin in enumerate(PLUGINS)
     ]
-    stormed(cluster, storm(seconds=7.0), *kills)
+    stormed(cluster, storm(seconds=4.5), *kills)
 
 
 def test_a_node_is_drained(cluster: Cluster) -> None:
     """Its allocations move to the other node; but for the volume's, which can run nowhere else."""
-    stormed(cluster, storm(seconds=9.0), nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
+    stormed(cluster, storm(seconds=5.5), nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
 
 
 def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
@@ -93,7 +93,7 @@ def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
     """
     stormed(
         cluster,
-        storm(seconds=18.0, may_leave=["tasks"]),
+        storm(seconds=2.0, may_leave=["tasks"]),
         nemesis.on(running(), faults.CrashNode(CLIENT), heal_after=9.0),
     )
 
@@ -102,7 +102,7 @@ def test_the_leader_changes(cluster: Cluster) -> None:
     """The one that leads is killed as tasks are stopped."""
     stopped = rpc("StopTask", plugin=driver.NAME).nth(1).before
     stormed(
-        cluster, storm(seconds=2.0), nemesis.on(stopped, faults.KillAgent(target.leader()), heal_after=4.0)
+        cluster, storm(seconds=1.0), nemesis.on(stopped, faults.KillAgent(target.leader()), heal_after=4.0)
     )
 
 
@@ -113,9 +113,9 @@ def test_garbage_is_collected(cluster: Cluster) -> None:
         nemesis.on(structs.replace(stopped.nth(number).answered, later=0.2), faults.CollectGarbage())
         for number in range(1, EVERY + 1)
     ]
-    stormed(cluster, storm(seconds=2.0), *collections)
+    stormed(cluster, storm(seconds=1.0), *collections)
 
 
 def test_the_api_cannot_be_reached(cluster: Cluster) -> None:
     """By the plugin that watches it, before and while its tasks are stopped."""
-    stormed(cluster, storm(seconds=2.0), nemesis.on(running(0.5), faults.CutApi(CLIENT)))
+    stormed(cluster, storm(seconds=1.0), nemesis.on(running(0.5), faults.CutApi(CLIENT)))

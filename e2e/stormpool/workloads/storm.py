@@ -15,6 +15,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.errors import MachineError, TimedOut
 from stormpool.history import Alloc, Operation
+from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.dataset_consumer import lives_in, tried_in
 from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 ROOT_TASK = "make"  # the one that makes a dataset as root
+BACK_FOR = 1.0  # seconds that consumers go on once every client is back
 COUNTED_WITHIN = 3.0  # seconds until the processes of tasks must be what they are to be
 
 
 class Storm(Workload, frozen=True):
     """For every design a consumer of each fate: started, gone on with for a while, counted, stopped.
 
+    They go on for so long, and until every client answers: one that was hit is back before they are stopped.
     Volumes are made before, and deleted once they are free, as their operator would.
     """
 
@@ -76,9 +79,23 @@ class Storm(Workload, frozen=True):
         """Start the consumers; those that are to go on run at the end of their time, and are counted."""
         list(pool.map(lambda each: attach(cluster, each, each["ID"], self.timeout), jobs))
         threading.Event().wait(self.seconds)
+        self._wait_back(cluster)
         last = [each["ID"] for each in jobs if not each["ID"].endswith(FOR_GOOD)]
         list(pool.map(lambda name: runs(cluster, name, name, self.timeout), last))
         counting.count(cluster, COUNTED_WITHIN)
+
+    def _wait_back(self, cluster: Cluster) -> None:
+        """Wait until every client's agent answers, and for a moment more."""
+        names = [node.spec.name for node in cluster.clients()]
+        with contextlib.suppress(TimedOut):
+            wait_until(
+                "every client answers",
+                lambda: [cluster.api(name).get("agent/self") for name in names],
+                timeout=self.timeout,
+                every=0.1,
+                ignoring=(ApiError, Unreachable),
+            )
+        threading.Event().wait(BACK_FOR)
 
     def _stop(self, cluster: Cluster, name: str) -> None:
         """Stop a consumer, and wait until it has ended."""
