@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,7 @@ def track_record_(file: Path, as_json: bool) -> None:
 @click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a page, too.")
 def leaks_(runs: tuple[Path, ...], page: Path | None, as_json: bool) -> None:
     """Print what became of datasets in runs of a storm, as a table: event by event, design by design."""
-    found = leak_table.read(runs)
+    found = leak_table.read(runs, partial(click.echo, err=True))
     if page is not None:
         page.write_text(leak_table.page(found), encoding="utf-8")
     click.echo(msgspec.json.encode(found).decode() if as_json else leaks_table.markdown(found), nl=as_json)

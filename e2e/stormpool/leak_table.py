@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stormpool.errors import Misuse
@@ -18,16 +18,22 @@ STYLE = (
 )
 
 
-def read(paths: Iterable[Path]) -> list[Cell]:
-    """The table of some runs. Raises `Misuse` where one has not finished, or tells of no design."""
+def read(paths: Iterable[Path], left_out: Callable[[str], None]) -> list[Cell]:
+    """The table of some runs; `left_out` is told of each that cannot be counted, and why.
+
+    Raises `Misuse` where none can be.
+    """
     rows = []
     for path in paths:
         run = RunDirectory.existing(path)
         about, found = run.about(), tally(run.read_history())
         if about.error or not found:
             why = about.error.partition("\n")[0] or "it tells of no design of datasets"
-            raise Misuse(f"{path} cannot be counted: {why}", fix="leave it out")
-        rows += [(event_of(about.scenario), row) for row in found]
+            left_out(f"{path} is not counted: {why}")
+        else:
+            rows += [(event_of(about.scenario), row) for row in found]
+    if not rows:
+        raise Misuse("no run can be counted", fix="give runs of scenarios/device/test_the_storm.py")
     return table.cells(rows)
 
 

@@ -81,8 +81,16 @@ def test_plugins_are_killed(cluster: Cluster) -> None:
 
 
 def test_a_node_is_drained(cluster: Cluster) -> None:
-    """Its allocations move to the other node; but for the volume's, which can run nowhere else."""
-    stormed(cluster, storm(seconds=5.5), nemesis.on(running(), faults.DrainNode(CLIENT), heal_after=4.0))
+    """Its allocations move to the other node; but for the volume's, which can run nowhere else.
+
+    System jobs stay, as by `nomad node drain -ignore-system`: with them goes the volume's plugin, and whether a
+    task that is placed before its plugin is back is ever placed again is another story.
+    """
+    stormed(
+        cluster,
+        storm(seconds=5.5),
+        nemesis.on(running(), faults.DrainNode(CLIENT, ignore_system_jobs=True), heal_after=4.0),
+    )
 
 
 def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:

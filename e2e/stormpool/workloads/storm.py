@@ -93,7 +93,7 @@ class Storm(Workload, frozen=True):
                 lambda: [cluster.api(name).get("agent/self") for name in names],
                 timeout=self.timeout,
                 every=0.1,
-                ignoring=(ApiError, Unreachable),
+                ignoring=(MachineError,),  # the agent's, and the node's own where it is down
             )
         threading.Event().wait(BACK_FOR)
 
