@@ -83,8 +83,8 @@ def test_plugins_are_killed(cluster: Cluster) -> None:
 def test_a_node_is_drained(cluster: Cluster) -> None:
     """Its allocations move to the other node; but for the volume's, which can run nowhere else.
 
-    System jobs stay, as by `nomad node drain -ignore-system`: with them goes the volume's plugin, and whether a
-    task that is placed before its plugin is back is ever placed again is another story.
+    System jobs stay, as by `nomad node drain -ignore-system`: with them would go the volume's plugin, and
+    whether a task that is placed before its plugin is back is ever placed again is another story.
     """
     stormed(
         cluster,
