@@ -61,6 +61,7 @@ def cli() -> None:
     stormpool shrink RUN                 find the least that still breaks
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
+    stormpool leaks RUN...               what designs of datasets leak and lose, as a table
     stormpool up                         a lab to play with by hand
 
     `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
