@@ -97,7 +97,7 @@ def test_a_node_is_lost_and_returns(cluster: Cluster) -> None:
     """The servers give it up; when it is back, what ran on it runs elsewhere.
 
     The task that is to destroy what another made as root is then started without the directory it runs in,
-    and fails: that dataset stays (Nomad 1.6.1).
+    and fails (Nomad 1.6.1), or is not started (1.10.5): that dataset stays.
     """
     stormed(
         cluster,
