@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from stormpool import board, doctor, guarantees, hand, scenarios, track_record
+from stormpool import board, doctor, guarantees, hand, leak_table, scenarios, track_record
 from stormpool.again import bundle, replay
 from stormpool.agents import build
 from stormpool.conform.cli import conform
 from stormpool.errors import Misuse, StormpoolError
 from stormpool.explore import console, exploration
 from stormpool.judge import judge, told_of
+from stormpool.leaks import table as leaks_table
 from stormpool.ledger import labs
 from stormpool.options import JSON, NOMAD, OUT, PARALLEL, PROVIDER, YES, Seconds
 from stormpool.runner import DEFAULT_NOMAD, ending_on_sigterm, finish
@@ -44,6 +46,7 @@ def cli() -> None:
     stormpool bundle RUN                 one file for a bug report
     stormpool check RUN                  judge a saved run again
     stormpool conform csi --plugin ARGV  hold a plugin to its specification; also device, driver
+    stormpool leaks RUN...               what designs of datasets leak and lose, as a table
     stormpool up                         a lab to play with by hand
 
     `run`, `explore` and `check` end with 0 when all held, 1 when something broke, 2 when something was not
@@ -252,6 +255,18 @@ def track_record_(file: Path, as_json: bool) -> None:
     """Print what agents are known to break, as a table."""
     record = track_record.read(file)
     click.echo(msgspec.json.encode(record).decode() if as_json else track_record.table(record), nl=False)
+
+
+@cli.command(name="leaks")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@JSON
+@click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a page, too.")
+def leaks_(runs: tuple[Path, ...], page: Path | None, as_json: bool) -> None:
+    """Print what became of datasets in runs of a storm, as a table: event by event, design by design."""
+    found = leak_table.read(runs, partial(click.echo, err=True))
+    if page is not None:
+        page.write_text(leak_table.page(found), encoding="utf-8")
+    click.echo(msgspec.json.encode(found).decode() if as_json else leaks_table.markdown(found), nl=as_json)
 
 
 @cli.command(name="doctor")

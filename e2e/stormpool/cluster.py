@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from stormpool import settling
-from stormpool.agents.api import Api, ApiError
-from stormpool.agents.books import alloc_of
+from stormpool import api_door, settling
+from stormpool.agents.api import Api, ApiError, Unreachable
+from stormpool.agents.books import alloc_of, claims_of
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
-from stormpool.errors import MachineError, Misuse
-from stormpool.history import Alloc, Volume
+from stormpool.errors import MachineError, Misuse, TimedOut
+from stormpool.history import Alloc, Operation, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.ledger import Written
@@ -136,6 +136,25 @@ class Cluster(Site):
             made.append(name)
         return made
 
+    def delete_volume(self, name: str, timeout: float) -> None:
+        """Delete a volume once it is free, as its operator would, and tell of it as an operation.
+
+        `timeout`: seconds that it may take to become free.
+        """
+        began, error = self.recorder.now(), ""
+        try:
+            self.api().until(f"volume/csi/{name}", lambda seen: not claims_of(seen), timeout=timeout)
+            self.api().delete(f"volume/csi/{name}/delete")
+            del self.volumes[name]
+        except (TimedOut, ApiError, Unreachable) as failed:
+            error = str(failed)
+        self.recorder.write(Operation(began, "delete", name, self.recorder.now(), error=error))
+
+    def watch_datasets(self) -> None:
+        """Tell of every change of allocations and of the clients' datasets, until what runs is over."""
+        self.watch.allocations()
+        self._observing.watch_datasets([node for node in self.clients() if node.up])
+
     def run(self, *acting: Workload | Plan, settle: float = SETTLE_TIMEOUT) -> RunHistory:
         """Run workloads and plans of faults at once, heal, let the cluster settle, observe every node.
 
@@ -203,3 +222,9 @@ class Cluster(Site):
             if text:
                 kept.mkdir(exist_ok=True)
                 (kept / f"{alloc[:8]}-{name}").write_text(text)
+
+    def _start_pool(self, node: Node) -> None:
+        """Give a client what is to be there before its agent."""
+        super()._start_pool(node)
+        if self.lab.has_api_door:
+            api_door.open_on(node, self.companions)

@@ -23,6 +23,11 @@ class Companions:
         """Stop a process for so many seconds and let it run for so many, in turns."""
         node.run([*self._command, "begin", name, "stutter", str(pid), str(stopped), str(running)])
 
+    def forward(self, node: Node, name: str, path: str, port: int) -> None:
+        """Have a unix socket of a node lead to a port of its loopback, in place of one of that name."""
+        self.end(node, name)
+        node.run([*self._command, "begin", name, "forward", path, str(port)])
+
     def end(self, node: Node, name: str) -> None:
         """End the one of that name and wait until it is gone; nothing happens when there is none."""
         node.run([*self._command, "end", name])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import Api
-from stormpool.agents.books import alloc_of, devices_of, of_plugin
+from stormpool.agents.books import alloc_of, devices_of
 from stormpool.checkers.no_orphaned_executor import mismatches, with_executors
 from stormpool.errors import TimedOut
 from stormpool.history import Census, Ended, Observed, TaskView
@@ -49,9 +49,9 @@ def count(site: Site, tasks: Callable[[], list[TaskView]], within: float) -> Non
 
 
 def tasks(api: Api) -> list[TaskView]:
-    """Every task of consumers, by the servers' word; each job is asked for once, for its drivers."""
+    """Every task, by the servers' word; each job is asked for once, for its drivers."""
     found, jobs = [], dict[str, dict[str, dict[str, Any]]]()
-    for stub in (each for each in api.get("allocations", resources="true") if not of_plugin(each["JobID"])):
+    for stub in api.get("allocations", resources="true"):
         alloc, job = alloc_of(stub), stub["JobID"]
         if job not in jobs:
             jobs[job] = _tasks(api.find(f"allocation/{alloc.id}") or {})

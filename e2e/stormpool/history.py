@@ -297,6 +297,55 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.live and self.status != "pending"
 
 
+class AllocView(Event, frozen=True, gc=False, tag="alloc_view"):
+    """What the servers hold of an allocation, when that changed; where somebody asked to be told of each."""
+
+    alloc: Alloc
+    forgotten: bool = False  # they know it no more, as this was the last they said of it: it is over
+
+
+class Design(Event, frozen=True, gc=False, tag="design"):
+    """One way in which tasks of this run get a dataset: how its jobs and datasets are known."""
+
+    name: str
+    jobs: str  # what the names of its jobs begin with
+    datasets: str  # what the names of its datasets begin with
+    collects: bool = True  # whether they are to go once allocations are over; else they may stay by design
+    volumes: bool = False  # whether each is a volume, there until its operator deletes it
+
+
+class Datasets(Event, frozen=True, gc=False, tag="datasets"):
+    """The ZFS file systems of a node, when that changed; what was told before still held at `since`."""
+
+    node: str
+    since: int
+    made: dict[str, int]  # by name: when each was made, in seconds of the wall clock
+    mounted: list[str]  # those that the node has mounted
+
+
+class Life(Event, frozen=True, gc=False, tag="life"):
+    """What one life of a task said by its output: told when that was read, the last time is the whole of it.
+
+    A task that is started again in its allocation has another life.
+    """
+
+    alloc: str
+    life: str
+    number: int  # in the order of the allocation's, from 1
+    dataset: str = ""  # the one it began in; none where it found none
+    found: dict[str, int] = {}  # there when it began: ALLOCATION/LIFE → how many of its writes from its first
+    wrote: int = 0  # writes that it told of, each once it was synced
+
+
+class Tried(Event, frozen=True, gc=False, tag="tried"):
+    """What a task that a submitter wrote came to on its node, when it tried."""
+
+    alloc: str
+    task: str
+    uid: int  # of the task, as the node has it
+    secrets: int  # lines of the node's /etc/shadow that it could read, which only root can
+
+
 class Books(Event, frozen=True, gc=False, tag="books"):
     """What the servers say of claims and allocations, once all has settled or the bound for it is over."""
 
@@ -341,6 +390,11 @@ AnyEvent = (
     | Census
     | Ended
     | Down
+    | AllocView
+    | Design
+    | Datasets
+    | Life
+    | Tried
     | Books
 )
 Kind = TypeVar("Kind", bound=Event)

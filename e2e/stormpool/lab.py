@@ -13,6 +13,7 @@ import msgspec
 
 from stormpool.errors import Misuse
 
+API_DOOR = "/run/stormpool/api.sock"  # where plugins find a way to their agent's API that can be cut
 MAX_NODES = 99  # of each role: what the node's last address byte leaves room for
 
 
@@ -135,6 +136,11 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
         """The plugins that agents start themselves, for devices and for tasks."""
         return tuple(each for each in self.plugins if isinstance(each, ExternalPlugin))
 
+    @property
+    def has_api_door(self) -> bool:
+        """Whether a plugin goes to its agent's API by the way that can be cut."""
+        return any(API_DOOR in str(value) for each in self.external_plugins for value in each.config.values())
+
     def names(self, role: Role) -> tuple[str, ...]:
         """The names of the nodes of a role."""
         return tuple(spec.name for spec in self.nodes() if spec.role is role)
@@ -147,3 +153,9 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
             for role, count in counts
             for index in range(1, count + 1)
         )
+
+
+def lab_of(described: Mapping[str, Any], test: str) -> Lab | None:
+    """The lab that a scenario's module describes for one of its tests: by `LABS`, else as `LAB`."""
+    lab = described.get("LABS", {}).get(test, described.get("LAB"))
+    return lab if isinstance(lab, Lab) else None

@@ -7,6 +7,9 @@ Runs on the node, with nothing but Python's standard library; prints JSON lines 
     python observe.py --watch S  the tasks that have a ZFS file system of their own, whenever that changed,
                                  and every second as long as there are any, for the node may crash before it
                                  changes; looked at every S seconds until standard input closes
+    python observe.py --datasets S
+                                 the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever
+                                 they changed; looked at as often
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from typing import Any
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
 ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
 LONGEST = 300  # characters kept of a command line
+FORKED = 0x40  # of a process's flags: it has run no program of its own (linux/sched.h, PF_FORKNOEXEC)
+MOMENT = 1.0  # seconds in which a process that was forked becomes another program; 0.001 as seen
 AGAIN_AFTER = 10**9  # nanoseconds after which what has not changed is told again
 
 
@@ -130,7 +135,19 @@ def processes() -> list[dict[str, Any]]:
     namespace, node_root = os.readlink("/proc/self/ns/mnt"), root_of(own_mounts())
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
     found = [seen for pid in pids if (seen := process(pid, namespace, node_root)) is not None]
-    return [seen for seen in found if not seen["writes"] or still_there(seen)]
+    argvs = {seen["pid"]: seen["argv"] for seen in found}
+    ready = [seen for seen in found if seen["argv"] != argvs.get(seen["parent"]) or not just_forked(seen)]
+    return [seen for seen in ready if not seen["writes"] or still_there(seen)]
+
+
+def just_forked(seen: dict[str, Any]) -> bool:
+    """Whether a process, of no allocation, was forked just now, and is about to become another program."""
+    try:
+        fields = _read(f"/proc/{seen['pid']}/stat").rpartition(")")[2].split()
+    except OSError:
+        return True
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - seen["started"] / os.sysconf("SC_CLK_TCK")
+    return not seen["alloc"] and bool(int(fields[6]) & FORKED) and age < MOMENT
 
 
 def own_mounts() -> list[list[str]]:
@@ -186,8 +203,32 @@ def watch(every: float) -> None:
             return
 
 
+def datasets() -> dict[str, Any] | None:
+    """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
+    at = time.monotonic_ns()
+    words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation")
+    made = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True) if "@" not in name}
+    mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
+    return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made else None
+
+
+def watch_datasets(every: float) -> None:
+    """Tell of the ZFS file systems until standard input closes."""
+    before, since = None, 0
+    while True:
+        seen = datasets()
+        if seen and (seen["made"], seen["mounted"]) != before:
+            _tell({**seen, "since": since})
+            before = seen["made"], seen["mounted"]
+        since = seen["at"] if seen else since
+        if select.select([sys.stdin], [], [], every)[0]:
+            return
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--watch"]:
         watch(float(sys.argv[2]))
+    elif sys.argv[1:2] == ["--datasets"]:
+        watch_datasets(float(sys.argv[2]))
     else:
         _tell(everything())

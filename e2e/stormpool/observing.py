@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from stormpool.history import Down, Mount, Observed, Process
+from stormpool.history import Datasets, Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
 
@@ -24,6 +24,7 @@ class Observing:
         self._command = [python, "-I", "-S", str(OBSERVER)]  # it needs nothing but the interpreter
         self._recorder = recorder
         self._watching: dict[str, Stream] = {}  # by node, while a workload runs
+        self._datasets: dict[str, Stream] = {}  # the same, where somebody asked for it
 
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now, all of it."""
@@ -35,9 +36,15 @@ class Observing:
         """Write every change of the tasks that hold a volume into the history, until `stop`."""
         self._watching = {node.spec.name: self._watch(node) for node in nodes}
 
+    def watch_datasets(self, nodes: Iterable[Node]) -> None:
+        """Write every change of the nodes' datasets into the history, until `stop_datasets`."""
+        self._datasets = {node.spec.name: self._watch_datasets(node) for node in nodes}
+
     def lost(self, name: str) -> None:
         """A node has crashed, and its observer with it: nothing runs there now."""
         self._recorder.write(Down(self._recorder.now(), name))
+        if name in self._datasets:
+            self._datasets[name].stop()
         if name in self._watching:
             self._watching[name].stop()
             self._recorder.write(Observed(self._recorder.now(), name))
@@ -46,6 +53,14 @@ class Observing:
         """A node that had crashed is up again."""
         if node.spec.name in self._watching:
             self._watching[node.spec.name] = self._watch(node)
+        if node.spec.name in self._datasets:
+            self._datasets[node.spec.name] = self._watch_datasets(node)
+
+    def stop_datasets(self) -> None:
+        """Return when all that was seen of datasets is told."""
+        for stream in self._datasets.values():
+            stream.stop()
+        self._datasets.clear()
 
     def stop(self) -> None:
         """Return when all that was seen is told."""
@@ -60,6 +75,16 @@ class Observing:
             recorder.write(_observed(json.loads(line), name, recorder.zero))
 
         return node.stream([*self._command, "--watch", str(WATCH_EVERY)], tell)
+
+    def _watch_datasets(self, node: Node) -> Stream:
+        name, recorder = node.spec.name, self._recorder
+
+        def tell(line: str) -> None:
+            seen = json.loads(line)
+            since = max(0, seen["since"] - recorder.zero)
+            recorder.write(Datasets(seen["at"] - recorder.zero, name, since, seen["made"], seen["mounted"]))
+
+        return node.stream([*self._command, "--datasets", str(WATCH_EVERY)], tell)
 
 
 def _observed(seen: dict[str, Any], node: str, zero: int) -> Observed:

@@ -106,14 +106,17 @@ def nomad_version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest, nomad_version: str) -> Iterator[Cluster]:
-    """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards."""
+    """The lab that the scenario's module describes as `LAB`, up and healthy; down and gone afterwards.
+
+    `LABS` describes those of single tests, by name, where they must differ.
+    """
     from stormpool.errors import Misuse
     from stormpool.judge import NotJudged
-    from stormpool.lab import Lab
+    from stormpool.lab import lab_of
     from stormpool.runner import Asked, running
 
-    lab = getattr(request.module, "LAB", None)
-    if not isinstance(lab, Lab):
+    lab = lab_of(vars(request.module), request.node.originalname)
+    if lab is None:
         raise Misuse(
             f"{request.node.nodeid} takes a cluster, and its module has no `LAB`",
             fix="say which: LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])",

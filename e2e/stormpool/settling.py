@@ -12,11 +12,11 @@ from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
-from stormpool.checkers.dataset_lives_as_long import left_datasets, reservations
+from stormpool.checkers.dataset_lives_as_long import left_datasets, may_stay, reservations
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
-from stormpool.history import Books, Observed
+from stormpool.history import Books, Design, History, Observed
 from stormpool.node import Node
 from stormpool.wait import wait_until
 
@@ -78,11 +78,16 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
 def observe(cluster: Site, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
     """Look at a node until nothing is left on it that should not be, and write down the last look."""
     looks: list[Observed] = []
-    reserved = reservations(cluster.so_far()[0]) if cluster.lab.external_plugins else {}
+    history = cluster.so_far()[0] if cluster.lab.external_plugins else History([])
+    reserved, spared = reservations(history), may_stay(history)
+    collected = tuple(each.datasets for each in history.of(Design) if each.collects and not each.volumes)
 
     def look() -> list[str]:
         looks.append(cluster.look(node.spec.name))
-        return [*left_on(looks[-1], books, volumes), *left_datasets(looks[-1], books, reserved)]
+        left = left_datasets(looks[-1], books, reserved, spared)
+        # Of an allocation that the servers have forgotten they say nothing.
+        forgotten = () if books.live else (each for each in looks[-1].datasets if each.startswith(collected))
+        return [*left_on(looks[-1], books, volumes), *left, *forgotten]
 
     what = f"nothing is left on {node.spec.name}"
     with contextlib.suppress(TimedOut):

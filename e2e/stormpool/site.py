@@ -98,6 +98,7 @@ class Site(ABC):
         self._carry_out(act)
         self.recorder.phase("settle")
         self._settle(act)
+        self._observing.stop_datasets()
         self.hear_out()
         self.recorder.phase("judge")
         return RunHistory(self.turn.directory.read_history().events, self.turn.directory)

@@ -17,9 +17,20 @@ from typing import Any
 from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import SECOND, DeviceView, Event, Leader, Member, PluginView, Unwatched
+from stormpool.history import (
+    SECOND,
+    Alloc,
+    AllocView,
+    DeviceView,
+    Event,
+    Leader,
+    Member,
+    PluginView,
+    Unwatched,
+)
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -76,6 +87,7 @@ class Watch:
         self._recorder = recorder
         self._stop = threading.Event()
         self._lock = threading.Lock()
+        self._of_allocations = False
         self._known: dict[str, Event] = {}  # what was told last, by what it is about; times are the clock's
         self._heard: dict[str, int] = {}  # when a server last answered what it was asked, by the clock
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
@@ -88,6 +100,14 @@ class Watch:
             follow.append((f"plugin/csi/{plugin.id}", None, self._plugin(plugin.id)))
         for what in follow:
             threading.Thread(target=self._follow, args=what, name="watch", daemon=True).start()
+
+    def allocations(self) -> None:
+        """Begin to tell of each allocation, too, unless that has begun."""
+        if self._of_allocations:
+            return
+        self._of_allocations = True
+        follow = partial(self._follow, "allocations", [], self.of_allocations())
+        threading.Thread(target=follow, name="watch", daemon=True).start()
 
     def stop(self) -> None:
         """End, and read the servers' logs to their end; the queries end with the connections."""
@@ -153,6 +173,22 @@ class Watch:
                 self.tell(f"node {node['ID']}", member)
                 if self._lab.external_plugins:
                     self.tell(f"devices of {name}", DeviceView(now, name, _devices(node)))
+
+        return tell
+
+    def of_allocations(self) -> Callable[[list[dict[str, Any]]], None]:
+        """What tells of changes in a list of them, each with its time by the clock of the server that led."""
+
+        known: dict[str, Alloc] = {}
+
+        def tell(stubs: list[dict[str, Any]]) -> None:
+            now = self._recorder.now()
+            for stub in stubs:
+                known[stub["ID"]] = alloc_of(stub)
+                changed = min(now, stub["ModifyTime"] - self._recorder.zero_wall)
+                self.tell(f"allocation {stub['ID']}", AllocView(changed, known[stub["ID"]]))
+            for id in set(known) - {stub["ID"] for stub in stubs}:
+                self.tell(f"allocation {id}", AllocView(now, known.pop(id), forgotten=True))
 
         return tell
 

@@ -68,6 +68,7 @@ def test_a_run_with_nothing_to_judge_ends_with_2(tmp_path: Path) -> None:
         (("build", "9.9.9"), "no Nomad '9.9.9' is known"),
         (("exec", "client1", "true", "--lab", "nolab"), "no such lab is up"),
         (("explore",), "nothing to explore"),
+        (("leaks", "/nowhere"), "/nowhere is no run"),
         (("explore", "--resume", "/nowhere"), "no exploration is in /nowhere"),
         (("explore", "--resume", "/nowhere", "--pairs"), "--pairs does not go with --resume"),
         (("explore", "--resume", "/nowhere", "--seed", "0"), "--seed does not go with --resume"),
@@ -163,3 +164,26 @@ def test_a_file_that_holds_nothing_is_told_and_the_others_are_run(tmp_path: Path
         str(slip): "misuse",
     }
     assert "nothing_of_that_name" in told[str(slip)]["error"]
+
+
+DESIGN = b'{"kind":"design","t":1,"name":"mine","jobs":"storm-mine-","datasets":"tank/mine/"}\n'
+
+
+def test_leaks_are_a_table(tmp_path: Path) -> None:
+    runs = [saved(tmp_path / name, DESIGN) for name in ("one", "other")]
+    page = tmp_path / "leaks.html"
+    done = stormpool("leaks", *runs, "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert "| saved | mine | 2 | 0 | 0 of 0 |" in done.stdout
+    assert "<td>mine" in page.read_text()
+    (cell,) = json.loads(stormpool("leaks", *runs, "--json").stdout)
+    assert (cell["design"], cell["runs"]) == ("mine", 2)
+
+
+def test_leaks_of_a_run_without_designs_are_left_out(tmp_path: Path) -> None:
+    without, one = saved(tmp_path / "without", GOOD.read_bytes()), saved(tmp_path / "one", DESIGN)
+    done = stormpool("leaks", without, one)
+    assert done.returncode == 0
+    assert "| saved | mine | 1 |" in done.stdout
+    assert "tells of no design" in done.stderr
+    assert stormpool("leaks", without).returncode == 64

@@ -3,7 +3,19 @@
 import json
 
 from stormpool.checkers.dataset_lives_as_long import dataset_lives_as_long
-from stormpool.history import Alloc, Books, Call, Census, Event, History, Observed, Process, Reply, TaskView
+from stormpool.history import (
+    Alloc,
+    Books,
+    Call,
+    Census,
+    Design,
+    Event,
+    History,
+    Observed,
+    Process,
+    Reply,
+    TaskView,
+)
 from stormpool.verdict import Outcome, Verdict
 
 ALLOC = "0b8e12ab-1111-4222-8333-123456789abc"
@@ -46,6 +58,11 @@ def test_a_dataset_whose_instance_nobody_has_was_left() -> None:
     assert judged(books("complete", ["ds1"]), after("tank")).outcome is Outcome.VALID
     verdict = judged(books("complete", ["ds1"]), after("tank", DATASET))
     assert f"dataset {DATASET}, made for device ds1 that nobody has, was left on client1" in verdict.why
+
+
+def test_a_dataset_that_may_stay_by_design_is_not_held_against_it() -> None:
+    may = Design(0, "plain", "storm-", "tank/devices/", collects=False)
+    assert judged(may, books("complete", ["ds1"]), after("tank", DATASET)).outcome is Outcome.VALID
 
 
 def test_a_dataset_that_names_an_allocation_goes_with_it() -> None:

@@ -17,6 +17,7 @@ CLIENT = target.node("client1")
 MADE: tuple[Fault, ...] = (
     faults.ChangeAgent(CLIENT, "1.8.0"),
     faults.CollectGarbage(),
+    faults.CutApi(CLIENT),
     faults.DeregisterVolume("vol1", force=True),
     faults.DetachVolume("vol1"),
     faults.DetachVolume("vol1", CLIENT),
@@ -76,9 +77,9 @@ def test_a_call_waits_for_the_next_that_matches() -> None:
 
 # A new fault is to be put here, or into `ENDING`: what a leader had taken on is over when its agent is ended.
 LETS_AGENTS_LIVE = """
-Bridge CollectClientGarbage CollectGarbage CutConnection DelayCall DeregisterVolume DetachVolume DrainNode
-DropRequest
-DuplicateCall ExportPool FailCall FillPool HangCall Isolate KillExecutor KillLogmon KillPlugin LoseAnswer
+Bridge CollectClientGarbage CollectGarbage CutApi CutConnection DelayCall DeregisterVolume DetachVolume
+DrainNode DropRequest DuplicateCall ExportPool FailCall FillPool HangCall Isolate KillExecutor KillLogmon
+KillPlugin LoseAnswer
 LoseVdev MakeIneligible MisconfigurePlugin OccupyMount OneWay Partition PauseAgent PauseExecutor PauseLogmon
 PausePlugin PurgeNode ReachQuota RemountReadOnly RestartAllocation RestartPlugin ShapeLink SkewClock
 SlowPools StopAllocation SuspendPools TransferLeadership UpgradePlugin WaitFor

@@ -4,8 +4,8 @@ import pytest
 
 from stormpool import capacity
 from stormpool.errors import Misuse
-from stormpool.lab import CsiPlugin, Lab, Role
-from stormpool.plugins import csi
+from stormpool.lab import API_DOOR, CsiPlugin, Lab, Role, lab_of
+from stormpool.plugins import csi, dataset
 
 
 def test_nodes_are_named_by_role_servers_first() -> None:
@@ -15,6 +15,20 @@ def test_nodes_are_named_by_role_servers_first() -> None:
         ("server2", Role.SERVER),
         ("client1", Role.CLIENT),
     ]
+
+
+def test_a_test_may_have_a_lab_of_its_own() -> None:
+    own, usual = Lab(servers=3), Lab()
+    described = {"LAB": usual, "LABS": {"test_own": own}}
+    assert lab_of(described, "test_own") is own
+    assert lab_of(described, "test_other") is usual
+    assert lab_of({"LABS": {"test_own": own}}, "test_other") is None
+    assert lab_of({"LAB": "no lab"}, "test_other") is None
+
+
+def test_whether_a_plugin_goes_by_the_door_is_seen_by_its_configuration() -> None:
+    assert Lab(plugins=[dataset.device(address=f"unix://{API_DOOR}")]).has_api_door
+    assert not Lab(plugins=[dataset.device()]).has_api_door
 
 
 def test_no_server() -> None:

@@ -1,5 +1,7 @@
 """Executors and tasks are held against the servers' books, each with the other."""
 
+from msgspec import structs
+
 from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
 from stormpool.history import Alloc, Books, Census, Event, History, Observed, Process, TaskView
 from stormpool.verdict import Outcome
@@ -30,6 +32,14 @@ def judged(*events: Event) -> tuple[Outcome, str]:
 def test_a_task_with_its_executor_is_well() -> None:
     assert judged(census(), look(EXECUTOR, TASK))[0] is Outcome.VALID
     assert judged(census("dead"), look())[0] is Outcome.VALID
+
+
+def test_whose_an_executor_is_cannot_be_told_beside_a_task_of_another_driver() -> None:
+    beside = Census(10, [*census().tasks, TaskView(ALLOC, "data", "client1", "running", "zfs_dataset")])
+    other = ALLOC.replace("0b8e", "1c9f")
+    alone = TaskView(other, "writer", "client1", "running", "zfs_driver")
+    executors = (EXECUTOR, TASK, structs.replace(EXECUTOR, pid=40, alloc=other))
+    assert judged(structs.replace(beside, tasks=[*beside.tasks, alone]), look(*executors))[0] is Outcome.VALID
 
 
 def test_nothing_is_known_where_nobody_looked() -> None:

@@ -1,5 +1,7 @@
 """Who can write to a volume, read from what a process sees mounted; and when that is told."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +42,20 @@ SETTING_UP = (
 )
 def test_who_can_write(mountinfo: str, writes: list[str]) -> None:
     assert contained_writes(mounts_in(mountinfo), root_of(mounts_in(NODE))) == writes
+
+
+def test_a_process_that_was_forked_a_moment_ago_is_about_to_be_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forks = "import os, sys; os.fork(); os.write(1, b'%d\\n' % os.getpid()); sys.stdin.read()"
+    python = [sys.executable, "-c", forks]
+    with subprocess.Popen(python, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        both = {int(parent.stdout.readline()), int(parent.stdout.readline())}
+        for moment, told in ((60.0, {parent.pid}), (0.0, both)):
+            monkeypatch.setattr(observe, "MOMENT", moment)
+            assert both & {seen["pid"] for seen in observe.processes()} == told
+        parent.communicate()
 
 
 def test_what_an_agent_asked_for_is_told_whatever_its_file_system() -> None:

@@ -34,6 +34,7 @@ PURE = sorted(
         PACKAGE / "tap" / "messages.py",
         *(PACKAGE / "checkers").glob("*.py"),
         *(PACKAGE / "models").glob("*.py"),
+        *(PACKAGE / "leaks").glob("*.py"),
         *(PACKAGE / "report").glob("*.py"),
     ]
 )
@@ -41,6 +42,7 @@ INSIDE = {"stormpool." + ".".join(path.relative_to(PACKAGE).with_suffix("").part
     "stormpool.tap",
     "stormpool.checkers",
     "stormpool.models",
+    "stormpool.leaks",
     "stormpool.report",
 }
 # Nothing here opens, waits, asks the time or draws a number.
@@ -63,6 +65,7 @@ OUTSIDE = {
     "msgspec",
     "operator",
     "re",
+    "statistics",
     "random",  # only with a seed: see test_chances_are_seeded
     "struct",
     "types",

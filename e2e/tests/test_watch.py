@@ -9,7 +9,7 @@ import pytest
 
 from stormpool import watch
 from stormpool.checkers.lowest_healthy_controller import STEADY, lowest_healthy_controller
-from stormpool.history import SECOND, Call, Event, History, Leader, Member, PluginView, Unwatched
+from stormpool.history import SECOND, AllocView, Call, Event, History, Leader, Member, PluginView, Unwatched
 from stormpool.lab import Lab
 from stormpool.store import Recorder, RunDirectory
 from stormpool.verdict import Outcome
@@ -43,6 +43,29 @@ def test_what_is_told_again_in_another_turn_has_its_true_time(tmp_path: Path, cl
     seen.retell()
     seen.tell("leader", Leader(SECOND, "server1", 2))  # no news
     assert list(second.read_history().events) == [Leader(-28 * SECOND, "server1", 2)]
+
+
+def test_allocations_are_told_of_when_they_change_and_when_they_are_forgotten(
+    tmp_path: Path, clock: Clock
+) -> None:
+    run = RunDirectory.create(tmp_path, "run")
+    seen, recorder = watching(run)
+    tell = seen.of_allocations()
+    clock.now += 9 * SECOND
+    stub: dict[str, Any] = {
+        "ID": "a1",
+        "JobID": "job",
+        "NodeName": "client1",
+        "DesiredStatus": "run",
+        "ClientStatus": "running",
+    }
+    stub["ModifyTime"] = recorder.zero_wall + 3 * SECOND
+    tell([stub])
+    tell([stub])
+    tell([])
+    tell([])
+    told = run.read_history().of(AllocView)
+    assert [(each.t, each.forgotten) for each in told] == [(3 * SECOND, False), (9 * SECOND, True)]
 
 
 def test_a_silence_is_told_as_it_goes_on_and_once(tmp_path: Path, clock: Clock) -> None:

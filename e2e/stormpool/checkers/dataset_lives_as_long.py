@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from stormpool.checkers.census import counted
 from stormpool.checkers.settled import settled
-from stormpool.history import Books, Census, History, Observed
+from stormpool.history import Books, Census, Design, History, Observed
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 SHORT = 8  # characters of an allocation's id by which a dataset may name it
@@ -20,9 +20,10 @@ def dataset_lives_as_long(history: History) -> Verdict:
     Which is whose: one that a device plugin's answer to Reserve names by a mount belongs to who was given the
     instance last; one in whose name there is an allocation's id, of eight characters at least, to that. While
     tasks are to go on each task with an instance has its dataset mounted, writable and alone; when all has
-    settled there is none of an allocation that is over, by the nodes' own pools.
+    settled there is none of an allocation that is over, by the nodes' own pools. What a run says of a design
+    that it may leave datasets is not held against that one.
     """
-    reserved = reservations(history)
+    reserved, spared = reservations(history), may_stay(history)
     witnesses, judged = [], 0
     for census, looks in counted(history):
         for look in looks:
@@ -31,7 +32,7 @@ def dataset_lives_as_long(history: History) -> Verdict:
     for books, looks in settled(history):
         for look in looks:
             judged += len(look.datasets)
-            witnesses += [_witness(what, look) for what in left_datasets(look, books, reserved)]
+            witnesses += [_witness(what, look) for what in left_datasets(look, books, reserved, spared)]
     return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
 
 
@@ -68,11 +69,20 @@ def without_dataset(census: Census, look: Observed, reserved: Reserved) -> Itera
                 yield f"task {task.name} of allocation {task.alloc[:8]} has {instance} and not its dataset"
 
 
-def left_datasets(look: Observed, books: Books, reserved: Reserved) -> Iterator[str]:
+def may_stay(history: History) -> tuple[str, ...]:
+    """What the names of the datasets begin with that may stay by design."""
+    return tuple(each.datasets for each in history.of(Design) if not each.collects)
+
+
+def left_datasets(
+    look: Observed, books: Books, reserved: Reserved, spared: tuple[str, ...] = ()
+) -> Iterator[str]:
     """Datasets of allocations that are over."""
     over = {alloc.id[:SHORT] for alloc in books.allocs if not alloc.live}
     held = {(alloc.node, id) for alloc in books.allocs if alloc.live for id in alloc.devices}
     for dataset in look.datasets:
+        if dataset.startswith(spared):
+            continue
         name = dataset.rpartition("/")[2]
         for (node, instance), made in reserved.items():
             if node == look.node and name in made and (node, instance) not in held:

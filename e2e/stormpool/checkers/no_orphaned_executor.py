@@ -33,9 +33,16 @@ def no_orphaned_executor(history: History) -> Verdict:
 
 
 def with_executors(census: Census, looks: Iterable[Observed]) -> set[str]:
-    """The drivers of which a task was seen with an executor."""
+    """The drivers of which a task was seen with an executor.
+
+    Whose an executor is cannot be seen in an allocation with tasks of several drivers: it is of no account.
+    """
     allocs = {process.alloc for look in looks for process in look.processes if process.is_executor}
-    return {task.driver for task in census.tasks if task.alloc in allocs}
+    drivers: dict[str, set[str]] = defaultdict(set)
+    for task in census.tasks:
+        if task.alloc in allocs and task.state == "running":
+            drivers[task.alloc].add(task.driver)
+    return {driver for found in drivers.values() if len(found) == 1 for driver in found}
 
 
 def mismatches(census: Census, look: Observed, drivers: Collection[str]) -> Iterator[str]:

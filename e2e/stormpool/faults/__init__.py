@@ -5,6 +5,7 @@ from stormpool.faults.change_agent import ChangeAgent
 from stormpool.faults.collect_client_garbage import CollectClientGarbage
 from stormpool.faults.collect_garbage import CollectGarbage
 from stormpool.faults.crash_node import CrashNode
+from stormpool.faults.cut_api import CutApi
 from stormpool.faults.cut_connection import CutConnection
 from stormpool.faults.delay_call import DelayCall
 from stormpool.faults.deregister_volume import DeregisterVolume
@@ -56,6 +57,7 @@ __all__ = [
     "CollectClientGarbage",
     "CollectGarbage",
     "CrashNode",
+    "CutApi",
     "CutConnection",
     "DelayCall",
     "DeregisterVolume",

@@ -12,8 +12,8 @@ import grpc
 from stormpool.goplugin.calls import over_when_gone
 from stormpool.goplugin.protos import stdio, stdio_rpc
 
-LOOK_EVERY = 0.5  # seconds between two looks whether the agent still listens
 MOST_KEPT = 1000  # writes kept for an agent that does not listen yet
+NOBODY_LISTENS = b""  # what no write is
 
 
 class Writer(io.TextIOBase):
@@ -32,6 +32,11 @@ class Writer(io.TextIOBase):
             self._written.put_nowait(text.encode())
         return len(text)
 
+    def wake(self) -> None:
+        """Have whoever waits for a write look whether he is still listened to."""
+        if not self._written.full():  # nobody waits for what is there
+            self._written.put_nowait(NOBODY_LISTENS)
+
 
 class StdioService(stdio_rpc.GRPCStdioServicer):  # type: ignore[misc,name-defined]
     """Tells what is written to `writer`, to the one who asked first."""
@@ -41,11 +46,11 @@ class StdioService(stdio_rpc.GRPCStdioServicer):  # type: ignore[misc,name-defin
         self.writer = Writer(self._written)
 
     def StreamStdio(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        """All that is printed, until nobody listens."""
+        """All that is printed, until nobody listens: waited for at once, as a plugin ends no sooner."""
         over = over_when_gone(context)
+        if not context.add_callback(self.writer.wake):
+            return
         while not over.is_set():
-            try:
-                said = self._written.get(timeout=LOOK_EVERY)
-            except queue.Empty:
-                continue
-            yield stdio.StdioData(channel=stdio.StdioData.STDOUT, data=said)
+            said = self._written.get()
+            if said != NOBODY_LISTENS:
+                yield stdio.StdioData(channel=stdio.StdioData.STDOUT, data=said)

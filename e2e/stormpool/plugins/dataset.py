@@ -11,15 +11,17 @@ from stormpool.programs import FIXTURES, cache_home
 DISKS = "/lab/disk/vdevs"  # where a lab's nodes have their pools' disks
 
 
-def device(*, design: str = "plain", mutant: str = "", **config: Any) -> ExternalPlugin:
+def device(
+    *, design: str = "plain", mutant: str = "", id: str = "zfs_device", **config: Any
+) -> ExternalPlugin:
     """The device plugin (`fixtures/zfs_device`).
 
-    `design`: plain or watching. `mutant`: a fault to build in (see `zfs_device.mutants`). `config`: as
-    `zfs_device.plugin.Config` has it.
+    `design`: plain or watching. `mutant`: a fault to build in (see `zfs_device.mutants`). `id`: two of them
+    in a lab must differ in it. `config`: as `zfs_device.plugin.Config` has it.
     """
     argv = ("-m", "zfs_device", "--node={node}", "--pool=tank", f"--design={design}")
     return ExternalPlugin(
-        id="zfs_device",
+        id=id,
         kind=PluginKind.DEVICE,
         argv=(sys.executable, *argv),
         env={**_environment(), "ZFS_DEVICE_MUTANT": mutant},

@@ -62,8 +62,13 @@ def wait_healthy(lab: Lab, api: Api) -> None:
 def is_healthy(plugin: ExternalPlugin, lab: Lab, api: Api) -> bool:
     """Whether the servers hold a plugin for healthy on every client: a driver, or one device at least."""
     clients = [api.get(f"node/{stub['ID']}") for stub in api.get("nodes") if stub["Status"] == "ready"]
-    well = driver_is_healthy if plugin.kind == PluginKind.DRIVER else has_devices
-    return len(clients) == lab.clients and all(well(plugin.id, client) for client in clients)
+    devices = sum(each.kind == PluginKind.DEVICE for each in lab.external_plugins)
+    return len(clients) == lab.clients and all(
+        driver_is_healthy(plugin.id, client)
+        if plugin.kind == PluginKind.DRIVER
+        else groups_with_devices(client) >= devices
+        for client in clients
+    )
 
 
 def driver_is_healthy(name: str, client: dict[str, Any]) -> bool:
@@ -71,7 +76,10 @@ def driver_is_healthy(name: str, client: dict[str, Any]) -> bool:
     return bool(((client.get("Drivers") or {}).get(name) or {}).get("Healthy"))
 
 
-def has_devices(_: str, client: dict[str, Any]) -> bool:
-    """Whether a client has a healthy device, by the servers' word; which plugin found it they do not know."""
+def groups_with_devices(client: dict[str, Any]) -> int:
+    """How many groups of devices a client has a healthy one of, by the servers' word.
+
+    Which plugin found them they do not know.
+    """
     groups = (client.get("NodeResources") or {}).get("Devices") or []
-    return any(instance["Healthy"] for group in groups for instance in group["Instances"] or [])
+    return sum(any(instance["Healthy"] for instance in group["Instances"] or []) for group in groups)

@@ -14,7 +14,8 @@ from functools import cached_property
 from html import escape
 
 from stormpool.history import SECOND, History
-from stormpool.report import faults
+from stormpool.leaks.event import event_of
+from stormpool.report import datasets, faults
 from stormpool.report.data import data
 from stormpool.report.log import Kept
 from stormpool.report.picture import picture
@@ -67,6 +68,7 @@ def page(judgement: Judgement, logs: Kept, dress: Dress) -> str:
         _facts(about),
         "</div>",
         _faults(judgement.history),
+        datasets.section(judgement.history, event_of(about.scenario)),
         LIVE,
         _left_out(logs),
         _still(drawn),

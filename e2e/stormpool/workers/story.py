@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from stormpool.errors import Misuse
-from stormpool.lab import Lab
+from stormpool.lab import Lab, lab_of
 
 _LOADED: dict[Path, tuple[bytes, ModuleType]] = {}  # file → what was in it, and what came of that
 
@@ -45,8 +45,8 @@ def load(wanted: str) -> Story:
             fix="name one: FILE::TEST, a function with the argument `cluster`",
         )
     ((name, act),) = found.items()
-    lab = getattr(module, "LAB", None)
-    if not isinstance(lab, Lab):
+    lab = lab_of(vars(module), name)
+    if lab is None:
         raise Misuse(
             f"{path} has no `LAB`", fix="say which: LAB = Lab(servers=3, clients=3, plugins=[csi.zfs()])"
         )

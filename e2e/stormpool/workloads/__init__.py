@@ -8,6 +8,7 @@ from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.lives import Lives, lives
 from stormpool.workloads.read_back import ReadBack, read_back
+from stormpool.workloads.storm import Storm, storm
 from stormpool.workloads.tasks import Kind, Tasks, tasks
 from stormpool.workloads.use_dataset import UseDataset, use_dataset
 from stormpool.workloads.workload import Workload
@@ -24,6 +25,7 @@ __all__ = [
     "Kind",
     "Lives",
     "ReadBack",
+    "Storm",
     "Tasks",
     "UseDataset",
     "Workload",
@@ -35,6 +37,7 @@ __all__ = [
     "hold",
     "lives",
     "read_back",
+    "storm",
     "tasks",
     "use_dataset",
 ]

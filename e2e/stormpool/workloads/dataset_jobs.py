@@ -33,7 +33,7 @@ done"""
 MAKE = """
 set -eu
 place="$NOMAD_ALLOC_DIR/../writer/local/dataset"
-zfs list tank/allocs >/dev/null 2>&1 || zfs create -o mountpoint=none tank/allocs
+zfs create -o mountpoint=none tank/allocs 2>/dev/null || zfs list tank/allocs >/dev/null
 flock /run/lock/zfs-mounting zfs create -o mountpoint="$(realpath -m "$place")" "tank/allocs/$NOMAD_ALLOC_ID"
 chmod 777 "$place"
 """
@@ -55,14 +55,18 @@ def by_device(job: str, driver: str, node: str = "") -> dict[str, Any]:
 
 def by_tasks(job: str, driver: str, node: str = "", prestart: str = MAKE) -> dict[str, Any]:
     """A task between two that run as root on the node: one makes its dataset, one destroys it."""
-    before = {**_root("make", prestart), "Lifecycle": {"Hook": "prestart", "Sidecar": False}}
-    after = {**_root("destroy", DESTROY), "Lifecycle": {"Hook": "poststop", "Sidecar": False}}
+    before, after = around(prestart, DESTROY)
     return _job(job, [before, _main(driver, LOCAL_PATH), after], node)
 
 
 def by_driver(job: str, driver: str, node: str = "") -> dict[str, Any]:
     """A task beside one that is its dataset."""
-    dataset = {
+    return _job(job, [dataset_task(), _main(driver, LOCAL_PATH)], node)
+
+
+def dataset_task() -> dict[str, Any]:
+    """A task that is a dataset."""
+    return {
         "Name": "data",
         "Driver": "zfs_dataset",
         "Config": {"tasks": [TASK]},
@@ -70,7 +74,13 @@ def by_driver(job: str, driver: str, node: str = "") -> dict[str, Any]:
         "Resources": {"CPU": 10, "MemoryMB": 10},
         "LogConfig": LOGS,
     }
-    return _job(job, [dataset, _main(driver, LOCAL_PATH)], node)
+
+
+def around(script_before: str, script_after: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tasks that run as root before and after the others."""
+    before = {**root_task("make", script_before), "Lifecycle": {"Hook": "prestart", "Sidecar": False}}
+    after = {**root_task("destroy", script_after), "Lifecycle": {"Hook": "poststop", "Sidecar": False}}
+    return before, after
 
 
 def _main(driver: str, path: str) -> dict[str, Any]:
@@ -85,7 +95,8 @@ def _main(driver: str, path: str) -> dict[str, Any]:
     }
 
 
-def _root(name: str, script: str) -> dict[str, Any]:
+def root_task(name: str, script: str) -> dict[str, Any]:
+    """A task that runs a script as root on the node."""
     return {
         "Name": name,
         "Driver": "raw_exec",

@@ -1,0 +1,151 @@
+"""Consumers of datasets that they have by several ways, at once: what a storm of faults is sent through."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from stormpool import counting
+from stormpool.agents.api import ApiError, Unreachable
+from stormpool.agents.books import alloc_of
+from stormpool.errors import MachineError, TimedOut
+from stormpool.history import Alloc, Operation
+from stormpool.wait import wait_until
+from stormpool.workloads.attaching import attach
+from stormpool.workloads.dataset_consumer import lives_in, tried_in
+from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job
+from stormpool.workloads.dataset_jobs import TASK
+from stormpool.workloads.hold import runs
+from stormpool.workloads.workload import STEP_TIMEOUT, Workload
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+ROOT_TASK = "make"  # the one that makes a dataset as root
+BACK_FOR = 1.0  # seconds that consumers go on once every client is back
+COUNTED_WITHIN = 3.0  # seconds until the processes of tasks must be what they are to be
+
+
+class Storm(Workload, frozen=True):
+    """For every design a consumer of each fate: started, gone on with for a while, counted, stopped.
+
+    They go on for so long, and until every client answers: one that was hit is back before they are stopped.
+    Volumes are made before, and deleted once they are free, as their operator would.
+    """
+
+    designs: tuple[str, ...]
+    fates: tuple[str, ...]
+    seconds: float  # that the consumers go on
+    timeout: float  # seconds that a start, running again, and a stop may take, each
+    home: str  # the node on which they are to run, if that can be had
+    may_leave: tuple[str, ...] = ()  # designs of which datasets may stay, beside those that never collect any
+
+    @property
+    def steps(self) -> int:
+        """Consumers."""
+        return len(self.designs) * len(self.fates)
+
+    def smaller(self) -> Iterable[Storm]:
+        """One design less."""
+        for left_out in self.designs if len(self.designs) > 1 else ():
+            yield structs.replace(self, designs=tuple(each for each in self.designs if each != left_out))
+
+    def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
+        """Do it, a thread a consumer."""
+        cluster.watch_datasets()
+        for name in self.designs:
+            design = DESIGNS[name]
+            collects = design.collects and name not in self.may_leave
+            cluster.recorder.write(structs.replace(design, t=cluster.recorder.now(), collects=collects))
+        volumes = cluster.create_volumes(len(self.fates)) if "csi" in self.designs else []
+        jobs = [
+            job(design, fate, self.home, volume)
+            for design in self.designs
+            for fate, volume in zip(self.fates, volumes or self.fates, strict=True)
+        ]
+        with ThreadPoolExecutor(len(jobs), thread_name_prefix="workload") as pool:
+            self._go_on(cluster, jobs, pool)
+            tell_lives(cluster)
+            list(pool.map(lambda each: self._stop(cluster, each["ID"]), jobs))
+            tell_lives(cluster)
+            list(pool.map(lambda volume: cluster.delete_volume(volume, self.timeout), volumes))
+
+    def _go_on(self, cluster: Cluster, jobs: list[dict[str, Any]], pool: ThreadPoolExecutor) -> None:
+        """Start the consumers; those that are to go on run at the end of their time, and are counted."""
+        list(pool.map(lambda each: attach(cluster, each, each["ID"], self.timeout), jobs))
+        threading.Event().wait(self.seconds)
+        self._wait_back(cluster)
+        last = [each["ID"] for each in jobs if not each["ID"].endswith(FOR_GOOD)]
+        list(pool.map(lambda name: runs(cluster, name, name, self.timeout), last))
+        counting.count(cluster, lambda: counting.tasks(cluster.api()), COUNTED_WITHIN)
+
+    def _wait_back(self, cluster: Cluster) -> None:
+        """Wait until every client's agent answers, and for a moment more."""
+        names = [node.spec.name for node in cluster.clients()]
+        with contextlib.suppress(TimedOut):
+            wait_until(
+                "every client answers",
+                lambda: [cluster.api(name).get("agent/self") for name in names],
+                timeout=self.timeout,
+                every=0.1,
+                ignoring=(MachineError,),  # the agent's, and the node's own where it is down
+            )
+        threading.Event().wait(BACK_FOR)
+
+    def _stop(self, cluster: Cluster, name: str) -> None:
+        """Stop a consumer, and wait until it has ended."""
+        began, error = cluster.recorder.now(), ""
+        try:
+            cluster.api().delete(f"job/{name}")
+            cluster.api().until(f"job/{name}/allocations", _over, timeout=self.timeout, missing=[])
+        except (TimedOut, ApiError, Unreachable) as failed:
+            error = str(failed)
+        cluster.recorder.write(Operation(began, "stop", name, cluster.recorder.now(), error=error))
+
+
+def storm(
+    *designs: str,
+    fates: Iterable[str] = ("goes-on",),
+    seconds: float = 3.0,
+    timeout: float = STEP_TIMEOUT,
+    home: str = "client1",
+    may_leave: Iterable[str] = (),
+) -> Storm:
+    """Have consumers use datasets that they have by several designs, all of them when none is named, at once.
+
+    `fates`: for each a consumer, that goes on, fails once, or fails for good. `seconds`: for which they go on
+    once all have started. `home`: the node on which they run where that can be had. `may_leave`: designs
+    that are known to leave datasets here: it is counted, and not held against them.
+    """
+    chosen = designs or tuple(DESIGNS)
+    return Storm(chosen, tuple(fates), seconds, timeout, home, tuple(may_leave))
+
+
+def tell_lives(cluster: Cluster) -> None:
+    """Write down what the consumers have said so far; nothing where an output is gone, or its node is."""
+    for alloc in map(alloc_of, cluster.api().get("allocations")):
+        if not any(alloc.job.startswith(each.jobs) for each in DESIGNS.values()):
+            continue
+        for task in (TASK, ROOT_TASK):
+            with contextlib.suppress(OSError, MachineError):
+                _tell(cluster, alloc, task)
+
+
+def _tell(cluster: Cluster, alloc: Alloc, task: str) -> None:
+    path = f"{cluster.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{task}.stdout.0"
+    said, now = cluster.nodes[alloc.node].read(path), cluster.recorder.now()
+    for life in lives_in(said, alloc.id, now):
+        cluster.recorder.write(life)
+    tried = tried_in(said, alloc.id, task, now)
+    if tried is not None:
+        cluster.recorder.write(tried)
+
+
+def _over(stubs: list[dict[str, Any]]) -> bool:
+    """Whether every allocation of a job is over; ones that are collected are."""
+    return not any(alloc_of(stub).live for stub in stubs)
