@@ -42,6 +42,16 @@ def test_whose_an_executor_is_cannot_be_told_beside_a_task_of_another_driver() -
     assert judged(structs.replace(beside, tasks=[*beside.tasks, alone]), look(*executors))[0] is Outcome.VALID
 
 
+def test_an_executor_tells_of_its_driver_whatever_its_task_is() -> None:
+    other = ALLOC.replace("0b8e", "1c9f")
+    both = Census(
+        10, [*census("pending").tasks, TaskView(other, "writer", "client1", "running", "zfs_driver")]
+    )
+    outcome, why = judged(both, look(EXECUTOR, TASK))
+    assert outcome is Outcome.INVALID
+    assert "has 0 live tasks and 1 executors" in why
+
+
 def test_nothing_is_known_where_nobody_looked() -> None:
     assert judged(census())[0] is Outcome.UNKNOWN
 

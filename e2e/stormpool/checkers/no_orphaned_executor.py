@@ -40,7 +40,7 @@ def with_executors(census: Census, looks: Iterable[Observed]) -> set[str]:
     allocs = {process.alloc for look in looks for process in look.processes if process.is_executor}
     drivers: dict[str, set[str]] = defaultdict(set)
     for task in census.tasks:
-        if task.alloc in allocs and task.state == "running":
+        if task.alloc in allocs:
             drivers[task.alloc].add(task.driver)
     return {driver for found in drivers.values() if len(found) == 1 for driver in found}
 
