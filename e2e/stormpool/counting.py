@@ -32,12 +32,12 @@ def count(site: Site, tasks: Callable[[], list[TaskView]], within: float) -> Non
     `tasks`: what there is by the word of who is asked.
     """
     counts: list[tuple[Census, list[Observed]]] = []
+    before = site.so_far()[0].of(Observed)
 
     def take() -> list[str]:
-        census = Census(site.recorder.now(), tasks())
-        looks = [site.look(node.spec.name) for node in site.clients() if node.up]
+        census, looks = Census(site.recorder.now(), tasks()), _looks(site)
         counts.append((census, looks))
-        drivers = with_executors(census, looks)
+        drivers = with_executors(census.tasks, (*before, *looks))
         return [what for seen in looks for what in mismatches(census, seen, drivers)]
 
     what = "every task has its executor"
@@ -46,6 +46,16 @@ def count(site: Site, tasks: Callable[[], list[TaskView]], within: float) -> Non
     census, looks = counts[-1]
     for event in (census, *looks):
         site.recorder.write(event)
+
+
+def look(site: Site) -> None:
+    """Write down what every node shows now that tasks have begun: it tells which drivers have executors."""
+    for seen in _looks(site):
+        site.recorder.write(seen)
+
+
+def _looks(site: Site) -> list[Observed]:
+    return [site.look(node.spec.name) for node in site.clients() if node.up]
 
 
 def tasks(api: Api) -> list[TaskView]:

@@ -20,7 +20,8 @@ def no_orphaned_executor(history: History) -> Verdict:
     lives on whose executor is gone. A task of a driver that is never seen with executors needs none.
     """
     witnesses, judged = [], 0
-    drivers = {name for census, looks in counted(history) for name in with_executors(census, looks)}
+    tasks = [task for census in history.of(Census) for task in census.tasks]
+    drivers = with_executors(tasks, history.of(Observed))
     for census, looks in counted(history):
         judged += len(looks)
         for look in looks:
@@ -32,14 +33,14 @@ def no_orphaned_executor(history: History) -> Verdict:
     return no_orphaned_executor.found(judged, witnesses, nothing="no node was looked at")
 
 
-def with_executors(census: Census, looks: Iterable[Observed]) -> set[str]:
+def with_executors(tasks: Iterable[TaskView], looks: Iterable[Observed]) -> set[str]:
     """The drivers of which a task was seen with an executor.
 
     Whose an executor is cannot be seen in an allocation with tasks of several drivers: it is of no account.
     """
     allocs = {process.alloc for look in looks for process in look.processes if process.is_executor}
     drivers: dict[str, set[str]] = defaultdict(set)
-    for task in census.tasks:
+    for task in tasks:
         if task.alloc in allocs:
             drivers[task.alloc].add(task.driver)
     return {driver for found in drivers.values() if len(found) == 1 for driver in found}

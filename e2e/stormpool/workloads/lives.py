@@ -59,6 +59,7 @@ class Lives(Workload, frozen=True):
                 ]
                 lives = [each.result() for each in begun]
                 if not self.kind.seconds:
+                    counting.look(cluster)
                     threading.Event().wait(self.goes_on)
                     counting.count(cluster, lambda: [*cluster.tasks.values()], self.timeout)
                 list(pool.map(Life.end, lives))

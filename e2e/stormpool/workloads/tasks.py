@@ -85,6 +85,7 @@ class Tasks(Workload, frozen=True):
                 list(pool.map(lambda name: self._finish(cluster, name), each))
                 return
             started = list(pool.map(lambda name: self._start(cluster, name), each))
+            counting.look(cluster)
             threading.Event().wait(self.goes_on)
             go_on = [name for name, done in zip(each, started, strict=True) if done or self.kind.lasting]
             list(pool.map(lambda name: runs(cluster, name, name, self.timeout), go_on))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from stormpool import faults, guarantees, nemesis, target, workloads
 from stormpool.lab import Lab
@@ -20,7 +21,14 @@ pytestmark = pytest.mark.lab
 CLIENT = target.node("client1")
 WRITES = Kind(config={"dataset": {"use": "work"}}, place="/work")
 FAILS = Kind(config={"fail_at": "record", "dataset": {"use": "work"}}, lasting=False)
-PLUGIN_KILLED = nemesis.at(1.0, faults.KillPlugin(CLIENT, plugin=driver.NAME))
+
+
+def once_it_runs(seconds: float, fault: faults.Fault) -> Plan:
+    """A fault so many seconds after the first task was started: servers know then that it runs."""
+    return nemesis.on(replace(rpc("StartTask").nth(1).answered, later=seconds), fault)
+
+
+PLUGIN_KILLED = once_it_runs(1.5, faults.KillPlugin(CLIENT, plugin=driver.NAME))
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ CASES = [
     Case(
         "wrong_pid",
         {guarantees.no_orphaned_executor: "has 1 live tasks and 0 executors"},
-        plan=PLUGIN_KILLED + nemesis.at(2.5, faults.KillExecutor(job="task1")),
+        plan=PLUGIN_KILLED + once_it_runs(3.0, faults.KillExecutor(job="task1")),
         count=2,
     ),
     Case(
@@ -60,7 +68,7 @@ CASES = [
     Case(
         "task_outlives_executor",
         {guarantees.no_orphaned_executor: "lives on without an executor"},
-        plan=nemesis.at(1.0, faults.KillExecutor(job="task1")),
+        plan=once_it_runs(1.5, faults.KillExecutor(job="task1")),
     ),
     Case("keeps_dataset", {guarantees.dataset_lives_as_long: "was left"}),
     Case("second_plugin", {guarantees.one_plugin_process: "2 processes of plugin zfs_driver"}),
@@ -72,7 +80,7 @@ def test_a_mutant_is_caught(case: Case, tmp_path: Path) -> None:
     lab = Lab(plugins=[driver.zfs(mutant=case.mutant)])
     asked = Asked(lab=lab, scenario=f"mutant {case.mutant}", out=tmp_path, seed=1)
     with running(asked) as cluster:
-        tasks = workloads.tasks(case.count, case.kind, goes_on=4, timeout=8)
+        tasks = workloads.tasks(case.count, case.kind, goes_on=5, timeout=8)
         history = cluster.run(tasks, case.plan, settle=4)
     for guarantee, words in case.caught_by.items():
         verdict = guarantee(history)
