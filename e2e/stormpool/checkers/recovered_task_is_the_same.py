@@ -46,7 +46,7 @@ def _why_not(history: History, first: Operation, last: Operation) -> str:
         return f"did not run any more at {seconds(last.ended)}"
     if last.alloc != first.alloc:
         return f"was replaced by allocation {last.alloc[:8]}"
-    # Of looks that show all there is, executors and logmons too, are not spoken here.
+    # Not the looks that show all there is: executors and logmons are no task.
     told = (event for event in history.of(Observed) if not event.settled and not event.whole)
     looks = [event for event in told if event.node == first.node]
     return _stopped([event for event in looks if first.ended < event.t < last.t], first.alloc)
