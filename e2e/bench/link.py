@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "lab"))
 
-from figures import show
+from figures import quantile, show
 from probes import BULK, ECHO, SINK, listening, python
 from stormpool.lab import Lab
 from stormpool.links import Shape
@@ -53,11 +53,6 @@ def carried(nodes: Nodes, log: Path) -> float:
     one, two = nodes.nodes["server1"], nodes.nodes["server2"]
     with listening(two, SINK, log):
         return MEGABYTE / 1e6 / float(one.run(python(BULK, two.address)).stdout)
-
-
-def quantile(values: list[float], share: float) -> float:
-    """The value below which that share of them is."""
-    return sorted(values)[int(len(values) * share)]
 
 
 def measure(nodes: Nodes, times: int, count: int, log: Path) -> dict[str, object]:

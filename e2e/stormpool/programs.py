@@ -57,6 +57,11 @@ def cache_home() -> Path:
     return Path(base) / "stormpool"
 
 
+def fixture_environment() -> dict[str, str]:
+    """What a reference plugin finds its modules and what it is built from by, wherever it is started."""
+    return {"PYTHONPATH": str(FIXTURES), "XDG_CACHE_HOME": str(cache_home().parent)}
+
+
 def recipe(folder: Path) -> Recipe:
     """What a folder says."""
     said = tomllib.loads((folder / "build.toml").read_text())

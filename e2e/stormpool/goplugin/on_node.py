@@ -19,9 +19,7 @@ class OnNode:
         """Start it; both its outputs are appended to `log` on this host."""
         self._nodes = nodes
         self._log = log
-        self._begins = (
-            log.stat().st_size if log.exists() else 0
-        )  # what an earlier process said is not its own
+        self._begins = log.stat().st_size if log.exists() else 0  # an earlier process said that
         given = {**(env or {}), **environment(nodes.door)}
         self.process: Running = nodes.nodes[node].start(f"plugin on {node}", argv, env=given, log=log)
 

@@ -22,9 +22,8 @@ END = object()  # of a list or an object
 PRIMITIVE = {str: "string", int: "number", float: "number", bool: "bool"}
 
 Config = TypeVar("Config", bound=msgspec.Struct)
-TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|[\w.+-]+|[][{}=:]'
-)  # of an expression in HCL; commas and line ends part
+# Of an expression in HCL; commas and line ends part.
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.+-]+|[][{}=:]')
 
 
 def spec_of(config: type[msgspec.Struct]) -> Any:

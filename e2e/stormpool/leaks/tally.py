@@ -27,9 +27,7 @@ class Row(msgspec.Struct, frozen=True):
     leaked: list[str] = []  # there once all had settled, though nobody has them
     kept: list[str] = []  # there by policy: volumes that nobody deleted
     lost: list[str] = []  # gone, or not mounted, while their allocation lived
-    data_lost: list[
-        str
-    ] = []  # writes told of that a later life of the allocation did not find, or lost with it
+    data_lost: list[str] = []  # writes told of that a later life did not find, or that went with it
     strangers: list[str] = []  # writes of another allocation that a life found
     collected: list[float] = []  # seconds from an allocation's end until its dataset was gone
     processes: list[int] = []  # of each allocation that was counted: those for its dataset alone

@@ -18,7 +18,7 @@ from stormpool.errors import MachineError, TimedOut
 from stormpool.history import History
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.node import Nodes
-from stormpool.programs import FIXTURES, cache_home
+from stormpool.programs import fixture_environment
 from stormpool.tap.collector import SOCKET
 from stormpool.wait import wait_until
 
@@ -48,11 +48,7 @@ def zfs(
     build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent gives up on it.
     """
     argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
-    env = {
-        "PYTHONPATH": str(FIXTURES),
-        "XDG_CACHE_HOME": str(cache_home().parent),
-        "ZFS_CSI_MUTANT": mutant,
-    }
+    env = {**fixture_environment(), "ZFS_CSI_MUTANT": mutant}
     return CsiPlugin(
         id=id,
         argv=(*argv, f"--latency={latency}"),

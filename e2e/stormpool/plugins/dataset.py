@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from stormpool.lab import ExternalPlugin, PluginKind
-from stormpool.programs import FIXTURES, cache_home
+from stormpool.programs import fixture_environment
 
 DISKS = "/lab/disk/vdevs"  # where a lab's nodes have their pools' disks
 
@@ -24,7 +24,7 @@ def device(
         id=id,
         kind=PluginKind.DEVICE,
         argv=(sys.executable, *argv),
-        env={**_environment(), "ZFS_DEVICE_MUTANT": mutant},
+        env={**fixture_environment(), "ZFS_DEVICE_MUTANT": mutant},
         config={"disks": DISKS, **config},
     )
 
@@ -38,10 +38,6 @@ def driver(*, mutant: str = "") -> ExternalPlugin:
         id="zfs_dataset",
         kind=PluginKind.DRIVER,
         argv=(sys.executable, "-m", "zfs_dataset_driver", "--pool=tank"),
-        env={**_environment(), "ZFS_DATASET_DRIVER_MUTANT": mutant},
+        env={**fixture_environment(), "ZFS_DATASET_DRIVER_MUTANT": mutant},
         config={"disks": DISKS},
     )
-
-
-def _environment() -> dict[str, str]:
-    return {"PYTHONPATH": str(FIXTURES), "XDG_CACHE_HOME": str(cache_home().parent)}

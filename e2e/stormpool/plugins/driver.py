@@ -7,7 +7,7 @@ import sys
 from msgspec import structs
 
 from stormpool.lab import ExternalPlugin, Lab, PluginKind
-from stormpool.programs import FIXTURES, cache_home
+from stormpool.programs import fixture_environment
 
 NAME = "zfs_driver"
 
@@ -21,11 +21,7 @@ def zfs(*, mutant: str = "", dataset: str = "tank/tasks") -> ExternalPlugin:
         id=NAME,
         kind=PluginKind.DRIVER,
         argv=(sys.executable, "-m", "zfs_driver"),
-        env={
-            "PYTHONPATH": str(FIXTURES),
-            "XDG_CACHE_HOME": str(cache_home().parent),
-            "ZFS_DRIVER_MUTANT": mutant,
-        },
+        env={**fixture_environment(), "ZFS_DRIVER_MUTANT": mutant},
         config={"dataset": dataset},
     )
 

@@ -50,6 +50,21 @@ def detach(cluster: Cluster, volume: str, job: str, alloc: str, timeout: float) 
     cluster.recorder.write(Operation(began, "detach", volume, cluster.recorder.now(), alloc, error=error))
 
 
+def end(cluster: Cluster, job: str, timeout: float) -> None:
+    """Stop a job, and wait until every allocation of it is over; ones that are collected are."""
+    began, error = cluster.recorder.now(), ""
+    try:
+        cluster.api().delete(f"job/{job}")
+        cluster.api().until(f"job/{job}/allocations", _over, timeout=timeout, missing=[])
+    except (TimedOut, ApiError, Unreachable) as failed:
+        error = str(failed)
+    cluster.recorder.write(Operation(began, "stop", job, cluster.recorder.now(), error=error))
+
+
+def _over(stubs: list[dict[str, Any]]) -> bool:
+    return not any(alloc_of(stub).live for stub in stubs)
+
+
 def _waiting(cluster: Cluster, job: str, late: str) -> tuple[Alloc | None, str]:
     """The allocation of a job that does not run yet, and why it does not."""
     try:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, one_group, shell
+
 CONSUMER_TASK = "writer"
 
 WROTE = re.compile(r"^wrote (\d+) to (\S+) in life (\S+)$", re.MULTILINE)
@@ -47,18 +49,6 @@ def told_in(output: str) -> dict[tuple[str, str], int]:
     return told
 
 
-SECOND = 10**9  # nanoseconds, the unit of durations in Nomad's JSON
-ONCE = {
-    "RestartPolicy": {"Attempts": 0, "Mode": "fail"},
-    "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
-}
-LASTING = {
-    "RestartPolicy": {"Attempts": 3, "Interval": 60 * SECOND, "Delay": SECOND, "Mode": "fail"},
-    "ReschedulePolicy": {"Unlimited": True, "Delay": 5 * SECOND, "DelayFunction": "constant"},
-    "Migrate": {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": SECOND // 2},
-}
-
-
 class How(msgspec.Struct, frozen=True):
     """What a consumer does, and what becomes of it."""
 
@@ -76,12 +66,12 @@ def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRIT
     task = {
         "Name": CONSUMER_TASK,
         "Driver": driver,
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", how.script]},
+        "Config": shell(how.script),
         "Env": {"VOLUME": volume},
         "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
         "Resources": {"CPU": 50, "MemoryMB": 32},
-        "KillTimeout": 2 * 10**9,
-        "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2},
+        "KillTimeout": 2 * SECOND,
+        "LogConfig": LOGS,
     }
     group = {
         "Name": "writer",
@@ -99,12 +89,4 @@ def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRIT
         **(LASTING if how.lasting else ONCE),
         "EphemeralDisk": {"SizeMB": 50},
     }
-    here = {"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}
-    return {
-        "ID": job,
-        "Name": job,
-        "Type": how.kind,
-        "Datacenters": ["dc1"],
-        "Constraints": [here] if node else [],
-        "TaskGroups": [group],
-    }
+    return one_group(job, group, kind=how.kind, node=node)

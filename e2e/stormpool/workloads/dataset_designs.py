@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stormpool.history import Design
-from stormpool.workloads.consumer import LASTING, ONCE, SECOND
+from stormpool.plugins import driver
 from stormpool.workloads.dataset_consumer import SCRIPT, TRY
-from stormpool.workloads.dataset_jobs import DESTROY, LOCAL_PATH, LOGS, MAKE, TASK, around, dataset_task
+from stormpool.workloads.dataset_jobs import DESTROY, LOCAL_PATH, MAKE, TASK, around, dataset_task
+from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, on, one_group, shell
 
 # By the word that a scenario calls each by. The datasets' names are those that labs configure: `GROUPS`.
 DESIGNS = {
@@ -53,15 +54,7 @@ def job(design: str, fate: str, home: str, volume: str = "") -> dict[str, Any]:
         **_given(design, fate, volume),
         "EphemeralDisk": {"SizeMB": 20},
     }
-    near = {"LTarget": "${node.unique.name}", "RTarget": home, "Operand": "=", "Weight": 100}
-    return {
-        "ID": name,
-        "Name": name,
-        "Type": "service",
-        "Datacenters": ["dc1"],
-        "Affinities": [near],
-        "TaskGroups": [group],
-    }
+    return {**one_group(name, group), "Affinities": [{**on(home), "Weight": 100}]}
 
 
 def _given(design: str, fate: str, volume: str) -> dict[str, Any]:
@@ -83,9 +76,9 @@ def _writer(fate: str, path: str, devices: list[dict[str, Any]] | None = None) -
     """The task itself: the same by every way."""
     return {
         "Name": TASK,
-        "Driver": "zfs_driver",
+        "Driver": driver.NAME,
         "User": "nobody",
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT]},
+        "Config": shell(SCRIPT),
         "Env": {"DATASET": path, **FATES[fate]},
         "Resources": {"CPU": 20, "MemoryMB": 16, "Devices": devices or []},
         "KillTimeout": 2 * SECOND,

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stormpool.workloads.consumer import ONCE, SECOND
+from stormpool.workloads.jobs import LOGS, ONCE, SECOND, one_group, shell
 
 TASK = "writer"
-LOGS = {"MaxFiles": 2, "MaxFileSizeMB": 2}
 DEVICE = "zfs/dataset/tank"
 # Where a task finds its dataset, as it sees it.
 DEVICE_PATH, LOCAL_PATH = "/dataset", "/local/dataset"
@@ -87,7 +86,7 @@ def _main(driver: str, path: str) -> dict[str, Any]:
     return {
         "Name": TASK,
         "Driver": driver,
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", USE]},
+        "Config": shell(USE),
         "Env": {"DATASET": path},
         "Resources": {"CPU": 50, "MemoryMB": 32},
         "KillTimeout": 2 * SECOND,
@@ -107,13 +106,5 @@ def root_task(name: str, script: str) -> dict[str, Any]:
 
 
 def _job(job: str, tasks: list[dict[str, Any]], node: str) -> dict[str, Any]:
-    here = {"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}
     group = {"Name": "writer", "Count": 1, "Tasks": tasks, **ONCE, "EphemeralDisk": {"SizeMB": 50}}
-    return {
-        "ID": job,
-        "Name": job,
-        "Type": "service",
-        "Datacenters": ["dc1"],
-        "Constraints": [here] if node else [],
-        "TaskGroups": [group],
-    }
+    return one_group(job, group, node=node)

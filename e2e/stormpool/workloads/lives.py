@@ -16,7 +16,7 @@ from msgspec import structs
 from stormpool import counting
 from stormpool.goplugin.driver import Exit, Handle, Task
 from stormpool.history import Ended, Operation, TaskView
-from stormpool.workloads.tasks import FOR_EVER, ROUNDS_A_SECOND, SCRIPT, Kind
+from stormpool.workloads.tasks import Kind
 from stormpool.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -126,15 +126,12 @@ class Life:
         here = f"{self._site.lab.data_dir}/alloc/{alloc}"
         made = [f"{here}/{each.format(task=name)}" for each in DIRECTORIES]
         self._site.nodes[NODE].run(["mkdir", "-p", *made])
-        rounds = round(kind.seconds * ROUNDS_A_SECOND) or FOR_EVER
-        config = {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT], **kind.config}
-        env = {"ROUNDS": str(rounds), "CODE": str(kind.code), "PLACE": kind.place}
         return Task(
             id=f"{alloc}/{name}/{alloc[:8]}",
             name=name,
             alloc_id=alloc,
-            config=self._keeper.driver.task_config(config),
-            env={**env, "NOMAD_ALLOC_ID": alloc, "NOMAD_TASK_NAME": name, "NOMAD_ALLOC_DIR": "/alloc"},
+            config=self._keeper.driver.task_config(kind.block),
+            env={**kind.env, "NOMAD_ALLOC_ID": alloc, "NOMAD_TASK_NAME": name, "NOMAD_ALLOC_DIR": "/alloc"},
             alloc_dir=here,
             stdout=f"{here}/alloc/logs/{name}.stdout.0",
             stderr=f"{here}/alloc/logs/{name}.stderr.0",

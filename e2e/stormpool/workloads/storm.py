@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from stormpool import counting
-from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.errors import MachineError, TimedOut
-from stormpool.history import Alloc, Operation
+from stormpool.history import Alloc
 from stormpool.wait import wait_until
-from stormpool.workloads.attaching import attach
+from stormpool.workloads.attaching import attach, end
 from stormpool.workloads.dataset_consumer import lives_in, tried_in
 from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job
 from stormpool.workloads.dataset_jobs import TASK
@@ -71,7 +70,7 @@ class Storm(Workload, frozen=True):
         with ThreadPoolExecutor(len(jobs), thread_name_prefix="workload") as pool:
             self._go_on(cluster, jobs, pool)
             tell_lives(cluster)
-            list(pool.map(lambda each: self._stop(cluster, each["ID"]), jobs))
+            list(pool.map(lambda each: end(cluster, each["ID"], self.timeout), jobs))
             tell_lives(cluster)
             list(pool.map(lambda volume: cluster.delete_volume(volume, self.timeout), volumes))
 
@@ -96,16 +95,6 @@ class Storm(Workload, frozen=True):
                 ignoring=(MachineError,),  # the agent's, and the node's own where it is down
             )
         threading.Event().wait(BACK_FOR)
-
-    def _stop(self, cluster: Cluster, name: str) -> None:
-        """Stop a consumer, and wait until it has ended."""
-        began, error = cluster.recorder.now(), ""
-        try:
-            cluster.api().delete(f"job/{name}")
-            cluster.api().until(f"job/{name}/allocations", _over, timeout=self.timeout, missing=[])
-        except (TimedOut, ApiError, Unreachable) as failed:
-            error = str(failed)
-        cluster.recorder.write(Operation(began, "stop", name, cluster.recorder.now(), error=error))
 
 
 def storm(
@@ -144,8 +133,3 @@ def _tell(cluster: Cluster, alloc: Alloc, task: str) -> None:
     tried = tried_in(said, alloc.id, task, now)
     if tried is not None:
         cluster.recorder.write(tried)
-
-
-def _over(stubs: list[dict[str, Any]]) -> bool:
-    """Whether every allocation of a job is over; ones that are collected are."""
-    return not any(alloc_of(stub).live for stub in stubs)

@@ -17,9 +17,11 @@ from stormpool.agents.books import alloc_of
 from stormpool.counting import BEGINS, LIVES, SAYS
 from stormpool.errors import TimedOut
 from stormpool.history import Operation
+from stormpool.plugins import driver
 from stormpool.workloads.attaching import attach
-from stormpool.workloads.consumer import CONSUMER_TASK, LASTING, ONCE
+from stormpool.workloads.consumer import CONSUMER_TASK
 from stormpool.workloads.hold import runs
+from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, one_group, shell
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ FOR_EVER = 1 << 30
 class Kind(msgspec.Struct, frozen=True, omit_defaults=True):
     """What kind of tasks: who runs them, what they are given, what becomes of them."""
 
-    driver: str = "zfs_driver"
+    driver: str = driver.NAME
     config: dict[str, Any] = {}  # of the driver, beside the command
     seconds: float = 0.0  # after which a task ends by itself; never when 0
     code: int = 0  # that it ends with then
@@ -57,6 +59,17 @@ class Kind(msgspec.Struct, frozen=True, omit_defaults=True):
     devices: tuple[dict[str, Any], ...] = ()  # as a job asks for them, in the shape of Nomad's JSON API
     place: str = ""  # a directory of the task's to write to
     name: str = "task"  # what the jobs' names begin with
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """The `config` block of such a task."""
+        return {**shell(SCRIPT), **self.config}
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What its script is told."""
+        rounds = round(self.seconds * ROUNDS_A_SECOND) or FOR_EVER
+        return {"ROUNDS": str(rounds), "CODE": str(self.code), "PLACE": self.place}
 
 
 class Tasks(Workload, frozen=True):
@@ -141,33 +154,18 @@ def tasks(
 
 def job(name: str, kind: Kind) -> dict[str, Any]:
     """The job of one task, in the shape of Nomad's JSON API."""
-    rounds = round(kind.seconds * ROUNDS_A_SECOND) or FOR_EVER
     task = {
         "Name": CONSUMER_TASK,
         "Driver": kind.driver,
-        "Config": {"command": "/bin/busybox", "args": ["sh", "-c", SCRIPT], **kind.config},
-        "Env": {"ROUNDS": str(rounds), "CODE": str(kind.code), "PLACE": kind.place},
+        "Config": kind.block,
+        "Env": kind.env,
         "Resources": {"CPU": 20, "MemoryMB": 16, "Devices": list(kind.devices)},
-        "KillTimeout": 2 * 10**9,
-        "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2},
+        "KillTimeout": 2 * SECOND,
+        "LogConfig": LOGS,
     }
-    here = {"LTarget": "${node.unique.name}", "RTarget": kind.node, "Operand": "="}
-    return {
-        "ID": name,
-        "Name": name,
-        "Type": "batch" if kind.seconds else "service",
-        "Datacenters": ["dc1"],
-        "Constraints": [here] if kind.node else [],
-        "TaskGroups": [
-            {
-                "Name": "group",
-                "Count": 1,
-                "Tasks": [task],
-                **(LASTING if kind.lasting else ONCE),
-                "EphemeralDisk": {"SizeMB": 10},
-            }
-        ],
-    }
+    fate = LASTING if kind.lasting else ONCE
+    group = {"Name": "group", "Count": 1, "Tasks": [task], **fate, "EphemeralDisk": {"SizeMB": 10}}
+    return one_group(name, group, kind="batch" if kind.seconds else "service", node=kind.node)
 
 
 def _over(stubs: list[dict[str, Any]]) -> bool:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stormpool.agents.api import ApiError, Unreachable
-from stormpool.errors import TimedOut
-from stormpool.history import Operation
 from stormpool.workloads import dataset_jobs
+from stormpool.workloads.attaching import end
 from stormpool.workloads.hold import runs
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
@@ -54,17 +52,7 @@ class UseDataset(Workload, frozen=True):
         if not runs(cluster, job, job, self.timeout).error:
             threading.Event().wait(self.seconds)
             runs(cluster, job, job, self.timeout)
-        began, error = cluster.recorder.now(), ""
-        try:
-            cluster.api().delete(f"job/{job}")
-            cluster.api().until(f"job/{job}/allocations", _all_ended, timeout=self.timeout, missing=[])
-        except (TimedOut, ApiError, Unreachable) as failed:
-            error = str(failed)
-        cluster.recorder.write(Operation(began, "stop", job, cluster.recorder.now(), error=error))
-
-
-def _all_ended(stubs: list[dict[str, Any]]) -> bool:
-    return all(stub["ClientStatus"] in ("complete", "failed", "lost") for stub in stubs)
+        end(cluster, job, self.timeout)
 
 
 def use_dataset(

@@ -19,7 +19,7 @@ from stormpool.goplugin.on_node import OnNode
 from stormpool.goplugin.process import PluginProcess
 from stormpool.lab import Lab
 from stormpool.node import Node
-from stormpool.programs import FIXTURES, cache_home
+from stormpool.programs import fixture_environment
 from stormpool.providers.netns import NamespaceNodes, Netns
 from stormpool.wait import wait_until
 
@@ -50,8 +50,8 @@ class DeviceBench:
         return driver
 
     def _start(self, argv: list[str], env: dict[str, str]) -> PluginProcess:
-        where = {"PYTHONPATH": str(FIXTURES), "XDG_CACHE_HOME": str(cache_home().parent)}
-        started = OnNode(self.nodes, NODE, argv, log=self.logs / "plugin.log", env={**where, **env})
+        given = {**fixture_environment(), **env}
+        started = OnNode(self.nodes, NODE, argv, log=self.logs / "plugin.log", env=given)
         return PluginProcess(started)
 
     def datasets(self, below: str = "tank/devices") -> list[str]:
