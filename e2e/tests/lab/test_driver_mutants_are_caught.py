@@ -31,6 +31,13 @@ def once_it_runs(seconds: float, fault: faults.Fault) -> Plan:
 PLUGIN_KILLED = once_it_runs(1.5, faults.KillPlugin(CLIENT, plugin=driver.NAME))
 
 
+STARTED = rpc("StartTask").nth(1).answered
+# The plugin dies once it has started a task, and its agent does not hear of it: it asks again.
+UNHEARD = nemesis.on(STARTED, faults.KillPlugin(CLIENT, plugin=driver.NAME)) + nemesis.on(
+    STARTED, faults.CutConnection()
+)
+
+
 @dataclass(frozen=True)
 class Case:
     """A mutant, what shows it, and what must catch it, with words that a witness must have."""
@@ -47,7 +54,7 @@ CASES = [
     Case(
         "forgets_attempts",
         {guarantees.no_orphaned_executor: "was left"},
-        plan=nemesis.on(rpc("StartTask").nth(1).answered, faults.KillPlugin(target.serving())),
+        plan=UNHEARD,
     ),
     Case(
         "no_reattach",
