@@ -25,7 +25,7 @@ CLIENT = target.node("client1")
 WITHOUT_CSI = tuple(name for name in DESIGNS if name != "csi")
 
 
-def lab(plain: str, watching: str, exposing: str, instances: int) -> Lab:
+def lab(plain: str, watching: str, exposing: str, instances: int = 1) -> Lab:
     """A lab of one client with these faults built in."""
     door = f"unix://{API_DOOR}"
     plugins: tuple[Plugin, ...] = (
@@ -38,10 +38,16 @@ def lab(plain: str, watching: str, exposing: str, instances: int) -> Lab:
 
 
 def storm(
-    lab: Lab, out: Path, *plans: Plan, turns: int = 1, fates: tuple[str, ...] = ("goes-on",)
+    lab: Lab,
+    out: Path,
+    *plans: Plan,
+    turns: int = 1,
+    designs: tuple[str, ...] = WITHOUT_CSI,
+    fates: tuple[str, ...] = ("goes-on",),
 ) -> History:
     """Consumers on a lab, one turn after another."""
-    consumers = workloads.storm(*WITHOUT_CSI, fates=fates, seconds=4.0 if plans else 1.0, timeout=15)
+    seconds = 1.0 if fates == ("goes-on",) else 4.0  # what fails does so within that
+    consumers = workloads.storm(*designs, fates=fates, seconds=seconds, timeout=15)
     with running(Asked(lab=lab, scenario="mutants", out=out, seed=1)) as cluster:
         for _ in range(turns):
             history: History = cluster.run(consumers, *plans, settle=3.0)
@@ -72,11 +78,17 @@ def test_what_stays_is_told(tmp_path: Path) -> None:
 
 
 def test_what_goes_too_soon_is_told(tmp_path: Path) -> None:
-    cut = nemesis.on(rpc("StartTask", plugin=driver.NAME).nth(8).answered, faults.CutApi(CLIENT))
-    mutants = lab("same_dataset", "eager", "", instances=4)
-    found = rows(storm(mutants, tmp_path, cut, fates=("goes-on", "fails-once")))
-    well(found["tasks"])
-    well(found["driver"])
-    assert found["watching"].lost
-    assert found["watching"].data_lost
+    failed = rpc("WaitTask", plugin=driver.NAME).nth(1).answered  # its dataset is nobody's for a second
+    cut = nemesis.on(failed, faults.CutApi(CLIENT))
+    history = storm(lab("", "eager", ""), tmp_path, cut, designs=("watching",), fates=("fails-once",))
+    (row,) = tally(history)
+    assert row.lost
+    assert row.data_lost
+
+
+def test_a_stranger_is_told(tmp_path: Path) -> None:
+    history = storm(lab("same_dataset", "", "", instances=2), tmp_path, fates=("goes-on", "fails-once"))
+    found = rows(history)
+    for each in ("tasks", "driver", "watching"):
+        well(found[each])
     assert found["plain"].strangers
