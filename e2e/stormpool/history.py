@@ -209,6 +209,11 @@ class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Whether it looks after a task: a copy of its driver's program with this word for a command."""
         return bool(self.alloc) and not self.task and "executor" in self.argv.split()[1:5]
 
+    @property
+    def is_logmon(self) -> bool:
+        """Whether it reads what a task prints: a copy of its agent's program with this word for a command."""
+        return bool(self.alloc) and not self.task and self.argv.split()[1:2] == ["logmon"]
+
 
 class Mount(msgspec.Struct, frozen=True, gc=False):
     """One ZFS file system mounted on a node, or whatever a plugin has mounted there for an agent."""

@@ -21,4 +21,4 @@ class PauseExecutor(TaskFault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Let those of the node go on."""
-        task.let_go_on(scene, "executor")
+        task.let_go_on(scene, lambda seen: seen.is_executor)

@@ -22,4 +22,4 @@ class PauseLogmon(TaskFault, frozen=True):
 
     def heal(self, scene: Scene) -> None:
         """Let those of the node go on."""
-        task.let_go_on(scene, "logmon")
+        task.let_go_on(scene, lambda seen: seen.is_logmon)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from stormpool import target
 from stormpool.agents.books import claims_of
@@ -46,15 +46,15 @@ def logmons(scene: Scene, fault: TaskFault) -> tuple[str, list[int]]:
     One a task: those of an allocation cannot be told apart. Raises `MachineError` when there is none.
     """
     name, allocs = _allocs(scene, fault)
-    found = [seen.pid for seen in scene.site.look(name).processes if _is(seen, "logmon", allocs)]
+    seen = scene.site.look(name).processes
+    found = [each.pid for each in seen if each.is_logmon and each.alloc in allocs]
     return name, _some(found, f"no logmon of {fault.volume or fault.job or 'a plugin'} runs on {name}")
 
 
 def without_logmon(scene: Scene, name: str) -> set[str]:
     """The allocations of a node that have an executor and no logmon."""
     seen = scene.site.look(name).processes
-    have = {word: {each.alloc for each in seen if _is(each, word, None)} for word in ("executor", "logmon")}
-    return have["executor"] - have["logmon"]
+    return {each.alloc for each in seen if each.is_executor} - {each.alloc for each in seen if each.is_logmon}
 
 
 def end_orphans(scene: Scene) -> None:
@@ -66,11 +66,11 @@ def end_orphans(scene: Scene) -> None:
             node.run(["kill", "-KILL", *orphans], check=False)  # one may end by itself
 
 
-def let_go_on(scene: Scene, word: str) -> None:
-    """SIGCONT to all executors, or logmons, of the nodes hit."""
+def let_go_on(scene: Scene, which: Callable[[Process], bool]) -> None:
+    """SIGCONT to all such processes of the nodes hit."""
     for node in scene.clients_hit():
         seen = scene.site.look(node.spec.name).processes
-        pids = [each.pid for each in seen if _is(each, word, None)]
+        pids = [each.pid for each in seen if which(each)]
         if pids:
             node.run(["kill", "-CONT", *map(str, pids)], check=False)
 
@@ -88,12 +88,6 @@ def _allocs(scene: Scene, fault: TaskFault) -> tuple[str, set[str]]:
         return scene.node(target.holder(fault.volume)), set(claims)
     name = scene.node(fault.target)
     return name, {seen.alloc for seen in scene.site.look(name).processes if seen.task == PLUGIN_TASK}
-
-
-def _is(seen: Process, word: str, allocs: Iterable[str] | None) -> bool:
-    """Whether a process is an agent's program with this word for a command, of one of these allocations."""
-    is_one = seen.argv.split()[1:2] == [word] and seen.name.startswith("nomad")
-    return is_one and (allocs is None or seen.alloc in allocs)
 
 
 def _some(pids: list[int], otherwise: str) -> list[int]:

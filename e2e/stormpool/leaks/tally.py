@@ -169,7 +169,7 @@ def _beyond_its_own(processes: Sequence[Process]) -> int:
     """Those of an allocation's processes that are not its consumer's: it has an executor and a logmon."""
     others = [each for each in processes if each.task != TASK]
     executors = sum(each.is_executor for each in others)
-    logmons = sum(each.argv.split()[1:2] == ["logmon"] for each in others)
+    logmons = sum(each.is_logmon for each in others)
     return len(others) - min(1, executors) - min(1, logmons)
 
 

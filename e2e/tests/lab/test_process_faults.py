@@ -1,6 +1,6 @@
 """Faults of processes hit the one they name, and mend it: the kernel's word for each, in one lab.
 
-A task writes to `vol1` on client1; client2 has nothing but the plugin.
+A task writes to `vol1` on client1; client2 has the plugin, and a task of a driver that is a plugin itself.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,13 @@ from stormpool.errors import MachineError, Misuse
 from stormpool.faults import Fault
 from stormpool.history import Operation, Process
 from stormpool.lab import Lab
-from stormpool.plugins import csi
+from stormpool.plugins import csi, driver
 from stormpool.runner import Asked, running
 from stormpool.scene import Scene
 from stormpool.target import Target
 from stormpool.wait import wait_until
-from stormpool.workloads import attaching
+from stormpool.workloads import Kind, attaching
+from stormpool.workloads.tasks import job
 
 pytestmark = pytest.mark.lab
 
@@ -28,12 +29,13 @@ CLIENT1, CLIENT2, SERVER = (target.node(name) for name in ("client1", "client2",
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A lab with a volume that is written to on client1."""
-    lab = Lab(servers=1, clients=2, plugins=[csi.zfs()])
+    lab = Lab(servers=1, clients=2, plugins=[csi.zfs(), driver.zfs()])
     out = tmp_path_factory.mktemp("runs")
     with running(Asked(lab=lab, scenario="process faults", nomad="1.6.1", out=out, seed=1)) as up:
         up.create_volumes(1)
         attaching.attach(up, workloads.consumer("writer", "vol1", "exec", "client1"), "vol1", 60)
-        assert not up.turn.directory.read_history().of(Operation)[-1].error
+        attaching.attach(up, job("driven", Kind(node="client2")), "driven", 60)
+        assert not any(each.error for each in up.turn.directory.read_history().of(Operation))
         yield up
 
 
@@ -172,6 +174,34 @@ def test_what_an_agent_keeps_beside_a_task_is_paused(
     fault.heal(scene)
     fault.heal(scene)
     assert not stopped(cluster, name)
+
+
+def driven(cluster: Cluster) -> list[Process]:
+    """What belongs to the task of the driver that is a plugin itself."""
+    (alloc,) = cluster.allocs_of("driven")
+    return [seen for seen in cluster.look("client2").processes if seen.alloc == alloc.id]
+
+
+def test_the_executor_of_a_plugins_task_is_paused(scene: Scene, cluster: Cluster) -> None:
+    fault = faults.PauseExecutor(job="driven")
+    fault.inject(scene)
+    assert stopped(cluster, "client2") == {seen.pid for seen in driven(cluster) if seen.is_executor}
+    fault.heal(scene)
+    fault.heal(scene)
+    assert not stopped(cluster, "client2")
+
+
+def test_the_logmon_of_a_plugins_task_is_killed(scene: Scene, cluster: Cluster) -> None:
+    fault = faults.KillLogmon(job="driven")
+    fault.inject(scene)
+    assert not any(seen.is_logmon for seen in driven(cluster))
+    fault.heal(scene)
+    wait_until(
+        "it has one",
+        lambda: sum(seen.is_logmon for seen in driven(cluster)),
+        lambda now: now == 1,
+        timeout=20,
+    )
 
 
 @pytest.mark.parametrize(
