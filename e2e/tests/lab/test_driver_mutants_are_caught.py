@@ -20,6 +20,7 @@ pytestmark = pytest.mark.lab
 
 CLIENT = target.node("client1")
 WRITES = Kind(config={"dataset": {"use": "work"}}, place="/work")
+ONCE = Kind(lasting=False)
 FAILS = Kind(config={"fail_at": "record", "dataset": {"use": "work"}}, lasting=False)
 
 
@@ -64,6 +65,7 @@ CASES = [
     Case(
         "wrong_pid",
         {guarantees.no_orphaned_executor: "has 1 live tasks and 0 executors"},
+        ONCE,
         plan=PLUGIN_KILLED + once_it_runs(3.0, faults.KillExecutor(job="task1")),
         count=2,
     ),
