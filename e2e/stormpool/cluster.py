@@ -169,8 +169,7 @@ class Cluster(Site):
         settling.wait_unpublished(self, within)
         self.recorder.phase("observe")
         self._observing.stop()
-        for node in self.clients():
-            settling.observe(self, node, books, self.volumes, within)
+        settling.observe(self, books, self.volumes, within)
 
     def deploy(self, plugin: CsiPlugin) -> None:
         """Register a plugin's jobs, as they are or otherwise; what it comes to is not waited for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -17,7 +17,6 @@ from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
 from stormpool.history import Books, Design, History, Observed
-from stormpool.node import Node
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:
@@ -75,24 +74,35 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
         wait_until("what was published is unpublished", all_undone, timeout=_left(within), every=LOOK_EVERY)
 
 
-def observe(cluster: Site, node: Node, books: Books, volumes: Collection[str], within: float) -> None:
-    """Look at a node until nothing is left on it that should not be, and write down the last look."""
-    looks: list[Observed] = []
+def observe(cluster: Site, books: Books, volumes: Collection[str], within: float) -> None:
+    """Look at each client until nothing is left on it that should not be, and write down the last look."""
     history = cluster.so_far()[0] if cluster.lab.external_plugins else History([])
     reserved, spared = reservations(history), may_stay(history)
     collected = tuple(each.datasets for each in history.of(Design) if each.collects and not each.volumes)
 
-    def look() -> list[str]:
-        looks.append(cluster.look(node.spec.name))
-        left = left_datasets(looks[-1], books, reserved, spared)
+    def left(look: Observed) -> list[str]:
         # Of an allocation that the servers have forgotten they say nothing.
-        forgotten = () if books.live else (each for each in looks[-1].datasets if each.startswith(collected))
-        return [*left_on(looks[-1], books, volumes), *left, *forgotten]
+        forgotten = () if books.live else (each for each in look.datasets if each.startswith(collected))
+        return [*left_on(look, books, volumes), *left_datasets(look, books, reserved, spared), *forgotten]
 
-    what = f"nothing is left on {node.spec.name}"
+    for node in cluster.clients():
+        cluster.recorder.write(
+            structs.replace(_last_look(cluster, node.spec.name, left, within), settled=True)
+        )
+
+
+def _last_look(cluster: Site, name: str, left: Callable[[Observed], list[str]], within: float) -> Observed:
+    """Look at a node until nothing is left there, or there is no more time."""
+    looks: list[Observed] = []
+
+    def look() -> list[str]:
+        looks.append(cluster.look(name))
+        return left(looks[-1])
+
+    what = f"nothing is left on {name}"
     with contextlib.suppress(TimedOut):
-        wait_until(what, look, lambda left: not left, timeout=_left(within), every=LOOK_EVERY)
-    cluster.recorder.write(structs.replace(looks[-1], settled=True))
+        wait_until(what, look, lambda found: not found, timeout=_left(within), every=LOOK_EVERY)
+    return looks[-1]
 
 
 def _left(within: float) -> float:

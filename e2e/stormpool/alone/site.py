@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stormpool import settling
 from stormpool.alone.keeper import Keeper
@@ -89,11 +89,10 @@ class Alone(Site):
         self._observing.stop()
         books = Books(self.recorder.now(), {}, [_alloc(task) for task in self.tasks.values()], settled_in=0.0)
         self.recorder.write(books)
-        for node in self.clients():
-            settling.observe(self, node, books, (), within)
+        settling.observe(self, books, (), within)
 
 
 def _alloc(task: TaskView) -> Alloc:
     """A task as the allocation that it is the only one of."""
-    status: dict[str, Any] = {"running": "running", "pending": "pending"}
-    return Alloc(task.alloc, task.name, task.node, "run", status.get(task.state, "complete"))
+    status = task.state if task.state in ("pending", "running") else "complete"
+    return Alloc(task.alloc, task.name, task.node, "run", status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-from stormpool.checkers.settled import settled
+from stormpool.checkers.paired import settled
 from stormpool.history import Alloc, Books, History, Observed, Volume
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from stormpool.checkers.census import counted
-from stormpool.checkers.settled import settled
+from stormpool.checkers.paired import counted, seen_on, settled
 from stormpool.history import Books, Census, Design, History, Observed
-from stormpool.verdict import Verdict, Witness, guarantee, seconds
+from stormpool.verdict import Verdict, guarantee
 
 SHORT = 8  # characters of an allocation's id by which a dataset may name it
 
@@ -28,11 +27,11 @@ def dataset_lives_as_long(history: History) -> Verdict:
     for census, looks in counted(history):
         for look in looks:
             judged += sum(len(task.devices) for task in census.tasks if task.node == look.node)
-            witnesses += [_witness(what, look) for what in without_dataset(census, look, reserved)]
+            witnesses += [seen_on(what, look) for what in without_dataset(census, look, reserved)]
     for books, looks in settled(history):
         for look in looks:
             judged += len(look.datasets)
-            witnesses += [_witness(what, look) for what in left_datasets(look, books, reserved, spared)]
+            witnesses += [seen_on(what, look) for what in left_datasets(look, books, reserved, spared)]
     return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
 
 
@@ -89,7 +88,3 @@ def left_datasets(
                 yield f"dataset {dataset}, made for device {instance} that nobody has, was left"
         if any(id in name for id in over):
             yield f"dataset {dataset}, of an allocation that is over, was left"
-
-
-def _witness(what: str, look: Observed) -> Witness:
-    return Witness(f"{what} on {look.node} at {seconds(look.t)}", look.t, look.t, [look.node])

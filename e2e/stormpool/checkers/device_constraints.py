@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stormpool.checkers.census import counted
+from stormpool.checkers.paired import counted
 from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
-from stormpool.checkers.census import counted
-from stormpool.checkers.settled import settled
+from stormpool.checkers.paired import counted, seen_on, settled
 from stormpool.history import NEVER, Census, History, Observed, Process, TaskView
-from stormpool.verdict import Verdict, Witness, guarantee, seconds
+from stormpool.verdict import Verdict, guarantee
 
 
 @guarantee("no orphaned executor")
@@ -25,11 +24,11 @@ def no_orphaned_executor(history: History) -> Verdict:
     for census, looks in counted(history):
         judged += len(looks)
         for look in looks:
-            witnesses += [_witness(what, look) for what in mismatches(census, look, drivers)]
+            witnesses += [seen_on(what, look) for what in mismatches(census, look, drivers)]
     for books, looks in settled(history):
         for look in looks:
             judged += 1
-            witnesses += [_witness(what, look) for what in _of_the_dead(look, books.live)]
+            witnesses += [seen_on(what, look) for what in _of_the_dead(look, books.live)]
     return no_orphaned_executor.found(judged, witnesses, nothing="no node was looked at")
 
 
@@ -83,7 +82,3 @@ def _of_the_dead(look: Observed, live: set[str]) -> Iterator[str]:
 
 
 NOBODY, INIT = 0, 1  # the pids of the first process of a node, and of who started that
-
-
-def _witness(what: str, look: Observed) -> Witness:
-    return Witness(f"{what} on {look.node} at {seconds(look.t)}", look.t, look.t, [look.node])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stormpool.checkers.settled import settled
+from stormpool.checkers.paired import seen_on, settled
 from stormpool.history import Books, History, Observed, Process, Volume
-from stormpool.verdict import Verdict, Witness, guarantee, seconds
+from stormpool.verdict import Verdict, guarantee
 
 
 @guarantee("nothing left behind")
@@ -21,11 +21,7 @@ def nothing_left_behind(history: History) -> Verdict:
     """
     seen = [(event, books) for books, looks in settled(history) for event in looks]
     volumes = {event.volume for event in history.of(Volume)}
-    witnesses = [
-        Witness(f"{what} on {event.node} at {seconds(event.t)}", event.t, event.t, [event.node])
-        for event, books in seen
-        for what in left_on(event, books, volumes)
-    ]
+    witnesses = [seen_on(what, event) for event, books in seen for what in left_on(event, books, volumes)]
     nothing = "no node was observed once all had settled"
     return nothing_left_behind.found(len(seen), witnesses, nothing=nothing)
 

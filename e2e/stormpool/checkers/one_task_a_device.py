@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from stormpool.checkers.census import counted
 from stormpool.checkers.dataset_lives_as_long import reservations
 from stormpool.checkers.holds import Hold, clashes, holds
+from stormpool.checkers.paired import counted
 from stormpool.history import Census, History, TaskView
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 

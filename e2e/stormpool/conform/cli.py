@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +20,22 @@ def conform() -> None:
     """Hold a plugin to the rules of its specification, without a cluster."""
 
 
-@conform.command(name="csi")
-@click.option(
-    "--plugin",
-    default="",
-    metavar="ARGV",
-    help="The plugin's command line; {endpoint} and {node} stand for its socket's URL and its node.",
+# The options of all three.
+COMMON = (
+    click.option(
+        "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
+    ),
+    click.option("--except", "without", multiple=True, help="Leave this one or this family out."),
+    click.option(
+        "--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none."
+    ),
+    click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there."),
+    click.option(
+        "--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep what the plugin says there."
+    ),
+    PROVIDER,
+    JSON,
 )
-@click.option(
-    "--parameters", multiple=True, metavar="KEY=VALUE", help="For CreateVolume; several for several."
-)
-@click.option("--secrets", type=click.Path(path_type=Path), help="A JSON object, given with every call.")
-@click.option(
-    "--size", type=click.IntRange(1), default=64 << 20, show_default=True, help="Bytes of a volume."
-)
-@click.option(
-    "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
-)
-@click.option("--except", "without", multiple=True, help="Leave this one or this family out.")
-@click.option("--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none.")
-@click.option(
-    "--patience", type=Seconds(), default="10s", show_default=True, help="For how long a call is repeated."
-)
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
-@click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep the plugin's log there.")
-@PROVIDER
-@JSON
-def conform_csi_(listed: bool, as_json: bool, **said: Any) -> None:
-    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out
-    of order, or cut short by SIGKILL.
-
-    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
-    plugin does not offer is told apart.
-    """
-    _judge(csi.Wanted(**said), listed=listed, as_json=as_json)
-
-
 # The options of what holds a plugin of Nomad's agent to its rules, whatever kind it is of.
 EXTERNAL = (
     click.option("--plugin", default="", metavar="ARGV", help="The plugin's command line."),
@@ -74,29 +54,51 @@ EXTERNAL = (
         metavar="COMMAND",
         help="Run on the node before the plugin is started, by a shell; several for several.",
     ),
-    click.option(
-        "--rule", "rules", multiple=True, help="Judge this one or this family; several for several. [all]"
-    ),
-    click.option("--except", "without", multiple=True, help="Leave this one or this family out."),
-    click.option(
-        "--list", "listed", is_flag=True, help="Print the rules with their sources, and judge none."
-    ),
-    click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there."),
-    click.option("--logs", type=click.Path(path_type=Path), metavar="DIR", help="Keep what it says there."),
-    PROVIDER,
-    JSON,
+    *COMMON,
 )
 
 
-def of_agents(command: Callable[..., None]) -> Callable[..., None]:
+def given(options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """Give a command these options."""
-    for option in reversed(EXTERNAL):
-        command = option(command)
-    return command
+
+    def to(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return to
+
+
+@conform.command(name="csi")
+@click.option(
+    "--plugin",
+    default="",
+    metavar="ARGV",
+    help="The plugin's command line; {endpoint} and {node} stand for its socket's URL and its node.",
+)
+@click.option(
+    "--parameters", multiple=True, metavar="KEY=VALUE", help="For CreateVolume; several for several."
+)
+@click.option("--secrets", type=click.Path(path_type=Path), help="A JSON object, given with every call.")
+@click.option(
+    "--size", type=click.IntRange(1), default=64 << 20, show_default=True, help="Bytes of a volume."
+)
+@click.option(
+    "--patience", type=Seconds(), default="10s", show_default=True, help="For how long a call is repeated."
+)
+@given(COMMON)
+def conform_csi(listed: bool, as_json: bool, **said: Any) -> None:
+    """Hold a CSI plugin to its specification: csi-sanity's cases, and calls that are repeated, at once, out
+    of order, or cut short by SIGKILL.
+
+    Ends with 0 when nothing is broken, 1 when something is, 2 when something could not be judged. What the
+    plugin does not offer is told apart.
+    """
+    _judge(csi.Wanted(**said), listed=listed, as_json=as_json)
 
 
 @conform.command(name="device")
-@of_agents
+@given(EXTERNAL)
 def conform_device(listed: bool, as_json: bool, **said: Any) -> None:
     """Hold a device plugin of Nomad's agent to what agents take for granted of it: how it begins and ends,
     what devices it tells of, what it reserves, when it is killed at any of it.
@@ -108,7 +110,7 @@ def conform_device(listed: bool, as_json: bool, **said: Any) -> None:
 
 
 @conform.command(name="driver")
-@of_agents
+@given(EXTERNAL)
 @click.option(
     "--task-config",
     default='{"command": "{command}", "args": "{args}"}',

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from stormpool.checkers.census import counted
+from stormpool.checkers.paired import counted
 from stormpool.history import NEVER, SECOND, Books, Design, History, Operation, Process, Tried
 from stormpool.leaks.allocations import Lived, designs_of, lived
 from stormpool.leaks.looks import Dataset, Looks

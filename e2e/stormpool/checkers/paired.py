@@ -1,0 +1,34 @@
+"""What the servers said, each time with what the nodes showed then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from stormpool.history import NEVER, Books, Census, History, Observed
+from stormpool.verdict import Witness, seconds
+
+Said = TypeVar("Said", Books, Census)
+
+
+def settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
+    """Each time that all should have settled."""
+    return _paired(history.of(Books), [look for look in history.of(Observed) if look.settled])
+
+
+def counted(history: History) -> Iterator[tuple[Census, list[Observed]]]:
+    """Each time that tasks were counted while they were to go on."""
+    looks = [look for look in history.of(Observed) if look.whole and not look.settled]
+    return _paired(history.of(Census), looks)
+
+
+def _paired(said: Sequence[Said], looks: Sequence[Observed]) -> Iterator[tuple[Said, list[Observed]]]:
+    """Each with the looks until the servers were asked again."""
+    ends = [*(after.t for after in said[1:]), NEVER]
+    for each, end in zip(said, ends, strict=False):  # where nobody was asked, that one end is none
+        yield each, [look for look in looks if each.t <= look.t < end]
+
+
+def seen_on(what: str, look: Observed) -> Witness:
+    """What was to be seen in a look."""
+    return Witness(f"{what} on {look.node} at {seconds(look.t)}", look.t, look.t, [look.node])
