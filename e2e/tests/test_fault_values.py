@@ -15,6 +15,7 @@ from stormpool.script import Act, Script
 
 CLIENT = target.node("client1")
 MADE: tuple[Fault, ...] = (
+    faults.BreakPlugin("zfs_device", CLIENT),
     faults.ChangeAgent(CLIENT, "1.8.0"),
     faults.CollectGarbage(),
     faults.CutApi(CLIENT),
@@ -77,12 +78,12 @@ def test_a_call_waits_for_the_next_that_matches() -> None:
 
 # A new fault is to be put here, or into `ENDING`: what a leader had taken on is over when its agent is ended.
 LETS_AGENTS_LIVE = """
-Bridge CollectClientGarbage CollectGarbage CutApi CutConnection DelayCall DeregisterVolume DetachVolume
-DrainNode DropRequest DuplicateCall ExportPool FailCall FillPool HangCall Isolate KillExecutor KillLogmon
-KillPlugin LoseAnswer
-LoseVdev MakeIneligible MisconfigurePlugin OccupyMount OneWay Partition PauseAgent PauseExecutor PauseLogmon
-PausePlugin PurgeNode ReachQuota RemountReadOnly RestartAllocation RestartPlugin ShapeLink SkewClock
-SlowPools StopAllocation SuspendPools TransferLeadership UpgradePlugin WaitFor
+BreakPlugin Bridge CollectClientGarbage CollectGarbage CutApi CutConnection DelayCall DeregisterVolume
+DetachVolume DrainNode DropRequest DuplicateCall ExportPool FailCall FillPool HangCall Isolate
+KillExecutor KillLogmon KillPlugin LoseAnswer LoseVdev MakeIneligible MisconfigurePlugin OccupyMount
+OneWay Partition PauseAgent PauseExecutor PauseLogmon PausePlugin PurgeNode ReachQuota RemountReadOnly
+RestartAllocation RestartPlugin ShapeLink SkewClock SlowPools StopAllocation SuspendPools
+TransferLeadership UpgradePlugin WaitFor
 """
 ENDS = re.compile(r"agents\.(kill|restart)\(|site\.crash\(")
 

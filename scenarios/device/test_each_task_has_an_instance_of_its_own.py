@@ -6,6 +6,7 @@ Nomad 1.6.1 and before give any instance to a job that names one by a constraint
 
 from stormpool import guarantees, workloads
 from stormpool.cluster import Cluster
+from stormpool.history import Operation
 from stormpool.lab import Lab
 from stormpool.plugins import dataset, driver
 from stormpool.workloads import Kind
@@ -28,6 +29,14 @@ def test_each_task_has_an_instance_of_its_own(cluster: Cluster) -> None:
         guarantees.no_orphaned_executor,
         guarantees.nothing_left_behind,
     )
+
+
+def test_a_task_waits_for_an_instance(cluster: Cluster) -> None:
+    """Twelve tasks, eight instances: those that find none run once others have ended."""
+    kind = Kind(devices=(DATASET,), place="/dataset", seconds=2, lasting=False)
+    history = cluster.run(workloads.tasks(12, kind, timeout=30), settle=20)
+    assert [done.error for done in history.of(Operation)] == [""] * 12
+    history.must_satisfy(guarantees.one_task_a_device, guarantees.exit_status, guarantees.nothing_left_behind)
 
 
 def test_a_job_is_given_the_instance_it_names(cluster: Cluster) -> None:

@@ -10,15 +10,15 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 # A client tells of a change 5 to 10 s later (`nodeUpdateRetryIntv`); the plugin looks once a second, and the
 # servers take a moment to write it down.
 WITHIN = 15 * SECOND
-TAKES_AWAY = ("ExportPool",)  # faults after which a node's devices are none, or not healthy
+TAKES_AWAY = ("BreakPlugin", "ExportPool")  # faults after which a node's devices are none, or not healthy
 
 
 @guarantee("the scheduler learns of devices")
 def device_news(history: History) -> Verdict:
     """The servers learn within 15 s that a node's devices are gone or ill, and as soon that they are back.
 
-    From when the node's pool was taken away, and given back, to when the servers hold no instance of that
-    node for healthy, and hold one for it again. Times that were too short to tell are not judged.
+    From when the node's pool, or its plugin, was taken away, and given back, to when the servers hold no
+    instance of that node for healthy, and hold one for it again. Times too short to tell are not judged.
     """
     views = history.of(DeviceView)
     last = max((event.t for event in history.events), default=0)

@@ -1,5 +1,6 @@
 """What can be broken, one fault a file: a frozen value with `inject` and an idempotent `heal`."""
 
+from stormpool.faults.break_plugin import BreakPlugin
 from stormpool.faults.bridge import Bridge
 from stormpool.faults.change_agent import ChangeAgent
 from stormpool.faults.collect_client_garbage import CollectClientGarbage
@@ -52,6 +53,7 @@ from stormpool.faults.upgrade_plugin import UpgradePlugin
 from stormpool.faults.wait_for import WaitFor
 
 __all__ = [
+    "BreakPlugin",
     "Bridge",
     "ChangeAgent",
     "CollectClientGarbage",

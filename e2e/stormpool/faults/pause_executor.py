@@ -16,7 +16,7 @@ class PauseExecutor(TaskFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Stop it."""
         name, pids = task.executors(scene, self)
-        scene.site.nodes[name].run(["kill", "-STOP", *map(str, pids)])
+        task.pause(scene, name, pids)
         return name
 
     def heal(self, scene: Scene) -> None:

@@ -17,7 +17,7 @@ class PauseLogmon(TaskFault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Stop them."""
         name, pids = task.logmons(scene, self)
-        scene.site.nodes[name].run(["kill", "-STOP", *map(str, pids)])
+        task.pause(scene, name, pids)
         return name
 
     def heal(self, scene: Scene) -> None:

@@ -23,18 +23,18 @@ class PausePlugin(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Stop it."""
         name = scene.node(self.target)
-        if not self._signal(scene, name, "STOP"):
+        pids = self._pids(scene, name)
+        if not pids:
             raise MachineError(f"no plugin runs on {name}")
+        task.pause(scene, name, pids)
         return name
 
     def heal(self, scene: Scene) -> None:
         """Let it go on."""
         for node in scene.clients_hit():
-            self._signal(scene, node.spec.name, "CONT")
+            pids = self._pids(scene, node.spec.name)
+            if pids:
+                node.run(["kill", "-CONT", *map(str, pids)], check=False)  # one may end
 
-    def _signal(self, scene: Scene, name: str, word: str) -> list[int]:
-        """Signal the processes of the plugin on a node; returns them."""
-        pids = [seen.pid for seen in task.plugins(scene, name, self.plugin)]
-        if pids:
-            scene.site.nodes[name].run(["kill", f"-{word}", *map(str, pids)], check=False)  # one may end
-        return pids
+    def _pids(self, scene: Scene, name: str) -> list[int]:
+        return [seen.pid for seen in task.plugins(scene, name, self.plugin)]

@@ -14,6 +14,10 @@ from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
 
 INIT = 1  # its pid on every node
+STOP = """kill -STOP "$@"
+for pid; do
+  while [ -e "/proc/$pid" ] && ! grep -q '^State:[[:space:]]*[TZ]' "/proc/$pid/status"; do sleep 0.01; done
+done"""
 
 
 def plugins(scene: Scene, name: str, plugin: str = "") -> list[Process]:
@@ -64,6 +68,14 @@ def end_orphans(scene: Scene) -> None:
         orphans = [str(each.pid) for each in seen if each.task and each.parent == INIT]
         if orphans:
             node.run(["kill", "-KILL", *orphans], check=False)  # one may end by itself
+
+
+def pause(scene: Scene, name: str, pids: list[int]) -> None:
+    """SIGSTOP to processes of a node; returns once they have stopped: a busy one does when it next runs.
+
+    One that ends by itself is no error.
+    """
+    scene.site.nodes[name].run(["sh", "-c", STOP, "sh", *map(str, pids)])
 
 
 def let_go_on(scene: Scene, which: Callable[[Process], bool]) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from stormpool.errors import MachineError, Misuse
-from stormpool.faults import task
+from stormpool.faults import builds
 from stormpool.faults.fault import Fault
-from stormpool.lab import ExternalPlugin
 from stormpool.scene import Scene
 from stormpool.target import Target
 
@@ -26,25 +24,11 @@ class UpgradePlugin(Fault, frozen=True):
 
     def inject(self, scene: Scene) -> str:
         """Put it there, and kill the one that runs."""
-        own, name = self._own(scene), scene.node(self.target)
-        self._replace(scene, name, structs.replace(own, env={**own.env, **dict(self.env)}))
+        own, name = builds.own(scene, self.plugin), scene.node(self.target)
+        builds.replace(scene, name, structs.replace(own, env={**own.env, **dict(self.env)}))
         return name
 
     def heal(self, scene: Scene) -> None:
         """Put the lab's own back."""
         for node in scene.clients_hit():
-            self._replace(scene, node.spec.name, self._own(scene))
-
-    def _replace(self, scene: Scene, name: str, plugin: ExternalPlugin) -> None:
-        scene.site.install(plugin, name)
-        running = task.plugins(scene, name, self.plugin)
-        if not running:
-            raise MachineError(f"no plugin {self.plugin} runs on {name}")
-        scene.site.nodes[name].run(["kill", "-KILL", *(str(each.pid) for each in running)])
-
-    def _own(self, scene: Scene) -> ExternalPlugin:
-        plugins = {each.id: each for each in scene.site.lab.external_plugins}
-        if self.plugin not in plugins:
-            named = ", ".join(plugins)
-            raise Misuse(f"the lab's agents start no plugin {self.plugin!r}", fix=f"name one of: {named}")
-        return plugins[self.plugin]
+            builds.replace(scene, node.spec.name, builds.own(scene, self.plugin))

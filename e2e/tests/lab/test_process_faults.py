@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from stormpool import faults, target, workloads
+from stormpool.checkers.one_plugin_process import plugin_processes
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse
 from stormpool.faults import Fault
+from stormpool.faults.task import without_logmon
 from stormpool.history import Operation, Process
 from stormpool.lab import Lab
 from stormpool.plugins import csi, driver
@@ -29,7 +31,7 @@ CLIENT1, CLIENT2, SERVER = (target.node(name) for name in ("client1", "client2",
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A lab with a volume that is written to on client1."""
-    lab = Lab(servers=1, clients=2, plugins=[csi.zfs(), driver.zfs()])
+    lab = Lab(servers=1, clients=2, plugins=[csi.zfs(), driver.zfs()], heartbeat_grace=20.0)
     out = tmp_path_factory.mktemp("runs")
     with running(Asked(lab=lab, scenario="process faults", nomad="1.6.1", out=out, seed=1)) as up:
         up.create_volumes(1)
@@ -204,6 +206,20 @@ def test_the_logmon_of_a_plugins_task_is_killed(scene: Scene, cluster: Cluster) 
     )
 
 
+def test_a_plugin_that_cannot_be_started_again(scene: Scene, cluster: Cluster) -> None:
+    def running() -> set[int]:
+        return pids(dict(plugin_processes(cluster.look("client2"))).get(driver.NAME, []))
+
+    before = running()
+    fault = faults.BreakPlugin(driver.NAME, CLIENT2)
+    fault.inject(scene)
+    wait_until("it has ended", running, lambda now: not now, timeout=10)
+    fault.heal(scene)
+    fault.heal(scene)
+    assert wait_until("it runs", running, timeout=20) != before
+    cluster.agents.wait_known()
+
+
 @pytest.mark.parametrize(
     ("name", "fault", "tasks"),
     [("client1", faults.KillLogmon("vol1"), 1), ("client2", faults.KillLogmon(target=CLIENT2), 2)],
@@ -217,8 +233,8 @@ def test_logmons_that_are_killed(scene: Scene, cluster: Cluster, name: str, faul
     fault.heal(scene)
     wait_until(
         "each task has one",
-        lambda: len(of(cluster, name, word="logmon", holds=task[0].alloc)),
-        lambda now: now == tasks,
+        lambda: (len(of(cluster, name, word="logmon", holds=task[0].alloc)), without_logmon(scene, name)),
+        lambda now: now == (tasks, set()),
         timeout=20,
     )
     started = agent(cluster, name)
