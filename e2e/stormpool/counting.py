@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.5  # seconds between two counts
 LIVES = "lives"  # the file in an allocation's shared directory in which its task says so
+LISTS = ("set_contains", "set_contains_all", "set_contains_any", "=", "==", "is")  # operands of constraints
 BEGINS, SAYS = "begins", "ends with "  # a task's first words, and its last
 
 
@@ -70,7 +71,7 @@ def tasks(api: Api) -> list[TaskView]:
             task = jobs[job].get(name, {})
             given = devices_of(stub, name)
             driver = task.get("Driver", "")
-            found.append(TaskView(alloc.id, name, alloc.node, told, driver, given, *_asked_of(task)))
+            found.append(TaskView(alloc.id, name, alloc.node, told, driver, given, *asked_of(task)))
     return found
 
 
@@ -80,17 +81,22 @@ def _tasks(allocation: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {task["Name"]: task for group in groups for task in group["Tasks"] or []}
 
 
-def _asked_of(task: dict[str, Any]) -> tuple[int, list[str]]:
-    """How many devices a task asks for, and the instances that it names by a constraint."""
+def asked_of(task: dict[str, Any]) -> tuple[int, list[str]]:
+    """How many devices a task asks for, and the instances that it names, where each it asks for is named."""
     asked = (task.get("Resources") or {}).get("Devices") or []
-    named = [
+    named = [_named(each) for each in asked]
+    wanted = [id for ids in named for id in ids] if all(named) else []
+    return sum(int(each["Count"] or 1) for each in asked), wanted
+
+
+def _named(asked: dict[str, Any]) -> list[str]:
+    """The instances that a job names for what it asks for (nomad, website: `${device.ids}`)."""
+    return [
         id.strip()
-        for each in asked
-        for constraint in each.get("Constraints") or []
-        if constraint["LTarget"] == "${device.ids}"
+        for constraint in asked.get("Constraints") or []
+        if constraint["LTarget"] == "${device.ids}" and constraint["Operand"] in LISTS
         for id in constraint["RTarget"].split(",")
     ]
-    return sum(int(each["Count"] or 1) for each in asked), named
 
 
 def ends(cluster: Cluster, alloc: str, task: str) -> None:

@@ -238,6 +238,7 @@ class Observed(Event, frozen=True, gc=False, tag="observed"):
     pools: list[str] = []
     datasets: list[str] = []
     whole: bool = False  # all that runs and is mounted is told, and not tasks alone
+    silent: bool = False  # ZFS did not say which pools and datasets there are
 
 
 class TaskView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

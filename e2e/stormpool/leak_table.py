@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stormpool.errors import Misuse
+from stormpool.history import Books, History
 from stormpool.leaks import table, tally
 from stormpool.leaks.event import event_of
 from stormpool.leaks.table import Cell
 from stormpool.store import RunDirectory
+from stormpool.verdict import never_happened
 
 STYLE = (
     "body{font:14px/1.45 system-ui,sans-serif;margin:2rem;color-scheme:light dark}"
@@ -26,15 +28,24 @@ def read(paths: Iterable[Path], left_out: Callable[[str], None]) -> list[Cell]:
     rows = []
     for path in paths:
         run = RunDirectory.existing(path)
-        about, found = run.about(), tally(run.read_history())
-        if about.error or not found:
-            why = about.error.partition("\n")[0] or "it tells of no design of datasets"
-            left_out(f"{path} is not counted: {why}")
+        about, history = run.about(), run.read_history()
+        found = tally(history)
+        why = about.error.partition("\n")[0] or _why_not(history)
+        if why or not found:
+            left_out(f"{path} is not counted: {why or 'it tells of no design of datasets'}")
         else:
             rows += [(event_of(about.scenario), row) for row in found]
     if not rows:
         raise Misuse("no run can be counted", fix="give runs of scenarios/device/test_the_storm.py")
     return table.cells(rows)
+
+
+def _why_not(history: History) -> str:
+    """Why a run tells nothing of its event: it did not happen, or what was left may be in use."""
+    missing = never_happened(history)
+    if missing:
+        return f"{missing[0]} never happened"
+    return "its tasks had not all ended" if any(each.settled_in < 0 for each in history.of(Books)) else ""
 
 
 def page(found: Iterable[Cell]) -> str:

@@ -40,8 +40,11 @@ class Process(Protocol):
 class Stream(Protocol):
     """A command that tells a line at a time."""
 
-    def stop(self) -> None:
-        """Close its standard input, and return when it has told its last line."""
+    def stop(self) -> int:
+        """Close its standard input, and return its exit code when it has told its last line.
+
+        What does not end in time is killed: below 0, as what a signal has ended.
+        """
 
 
 class Node(Protocol):

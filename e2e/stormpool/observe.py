@@ -161,12 +161,13 @@ def still_there(seen: dict[str, Any]) -> bool:
     return who is not None and who[0] == seen["started"]
 
 
-def _names(*argv: str) -> list[str]:
+def _names(*argv: str) -> list[str] | None:
+    """What a command of ZFS names; None where it failed, or did not answer."""
     try:
         said = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
     except (FileNotFoundError, subprocess.TimeoutExpired):
-        return []
-    return said.stdout.split() if said.returncode == 0 else []
+        return None
+    return said.stdout.split() if said.returncode == 0 else None
 
 
 def everything() -> dict[str, Any]:
@@ -174,13 +175,20 @@ def everything() -> dict[str, Any]:
     own = own_mounts()
     shown = dict.fromkeys([*zfs_mounts(own), *asked_mounts(own)])
     mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in shown]
-    return {
-        "at": time.monotonic_ns(),
-        "processes": processes(),
-        "mounts": mounts,
-        "pools": _names("zpool", "list", "-H", "-o", "name"),
-        "datasets": _names("zfs", "list", "-H", "-o", "name", "-t", "filesystem"),
-    }
+    at, running = time.monotonic_ns(), processes()
+    seen = {"at": at, "processes": running, "mounts": mounts}
+    if not has_zfs(running):
+        return seen
+    pools = _names("zpool", "list", "-H", "-o", "name")
+    datasets = _names("zfs", "list", "-H", "-o", "name", "-t", "filesystem")
+    if pools is None or datasets is None:
+        return {**seen, "silent": True}
+    return {**seen, "pools": pools, "datasets": datasets}
+
+
+def has_zfs(running: list[dict[str, Any]]) -> bool:
+    """Whether something on this node serves ZFS: the daemon of zfs-fuse, or the kernel itself."""
+    return os.path.exists("/dev/zfs") or any(each["name"] == "zfs-fuse" for each in running)
 
 
 def _tell(seen: dict[str, Any]) -> None:
@@ -206,7 +214,7 @@ def watch(every: float) -> None:
 def datasets() -> dict[str, Any] | None:
     """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
     at = time.monotonic_ns()
-    words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation")
+    words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation") or []
     made = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True) if "@" not in name}
     mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
     return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made else None

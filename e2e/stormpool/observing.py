@@ -9,12 +9,15 @@ from typing import Any
 
 from msgspec import structs
 
+from stormpool.errors import MachineError
 from stormpool.history import Datasets, Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
 
 WATCH_EVERY = 0.2  # seconds between two looks at the tasks of a node
 OBSERVER = Path(__file__).with_name("observe.py")
+
+Streams = dict[str, Stream | None]  # by node: an observer, None where it ended with its node
 
 
 class Observing:
@@ -23,8 +26,8 @@ class Observing:
     def __init__(self, python: str, recorder: Recorder) -> None:
         self._command = [python, "-I", "-S", str(OBSERVER)]  # it needs nothing but the interpreter
         self._recorder = recorder
-        self._watching: dict[str, Stream] = {}  # by node, while a workload runs
-        self._datasets: dict[str, Stream] = {}  # the same, where somebody asked for it
+        self._watching: Streams = {}  # while a workload runs
+        self._datasets: Streams = {}  # the same, where somebody asked for it
 
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now, all of it."""
@@ -43,10 +46,8 @@ class Observing:
     def lost(self, name: str) -> None:
         """A node has crashed, and its observer with it: nothing runs there now."""
         self._recorder.write(Down(self._recorder.now(), name))
-        if name in self._datasets:
-            self._datasets[name].stop()
-        if name in self._watching:
-            self._watching[name].stop()
+        _lose(self._datasets, name)
+        if _lose(self._watching, name):
             self._recorder.write(Observed(self._recorder.now(), name))
 
     def back(self, node: Node) -> None:
@@ -57,16 +58,12 @@ class Observing:
             self._datasets[node.spec.name] = self._watch_datasets(node)
 
     def stop_datasets(self) -> None:
-        """Return when all that was seen of datasets is told."""
-        for stream in self._datasets.values():
-            stream.stop()
-        self._datasets.clear()
+        """Return when all that was seen of datasets is told. Raises `MachineError` like `stop`."""
+        _end(self._datasets)
 
     def stop(self) -> None:
-        """Return when all that was seen is told."""
-        for stream in self._watching.values():
-            stream.stop()
-        self._watching.clear()
+        """Return when all that was seen is told. Raises `MachineError` where an observer has failed."""
+        _end(self._watching)
 
     def _watch(self, node: Node) -> Stream:
         name, recorder = node.spec.name, self._recorder
@@ -87,6 +84,25 @@ class Observing:
         return node.stream([*self._command, "--datasets", str(WATCH_EVERY)], tell)
 
 
+def _lose(streams: Streams, name: str) -> bool:
+    """An observer has ended with its node; whether there was one."""
+    stream = streams.get(name)
+    if stream is None:
+        return False
+    stream.stop()
+    streams[name] = None
+    return True
+
+
+def _end(streams: Streams) -> None:
+    """End observers. Raises `MachineError` where one has failed: what it did not see is not known."""
+    codes = {name: stream.stop() for name, stream in streams.items() if stream is not None}
+    streams.clear()
+    for name, code in codes.items():
+        if code != 0:
+            raise MachineError(f"the observer of {name} ended with {code}")
+
+
 def _observed(seen: dict[str, Any], node: str, zero: int) -> Observed:
     return Observed(
         t=seen["at"] - zero,
@@ -96,4 +112,5 @@ def _observed(seen: dict[str, Any], node: str, zero: int) -> Observed:
         mounts=[Mount(**mount) for mount in seen.get("mounts", [])],
         pools=seen.get("pools", []),
         datasets=seen.get("datasets", []),
+        silent=seen.get("silent", False),
     )

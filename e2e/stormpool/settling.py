@@ -12,7 +12,7 @@ from msgspec import structs
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
-from stormpool.checkers.dataset_lives_as_long import left_datasets, may_stay, reservations
+from stormpool.checkers.dataset_lives_as_long import left_datasets, told_of
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
@@ -77,13 +77,15 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
 def observe(cluster: Site, books: Books, volumes: Collection[str], within: float) -> None:
     """Look at each client until nothing is left on it that should not be, and write down the last look."""
     history = cluster.so_far()[0] if cluster.lab.external_plugins else History([])
-    reserved, spared = reservations(history), may_stay(history)
+    told = told_of(history)
     collected = tuple(each.datasets for each in history.of(Design) if each.collects and not each.volumes)
+    in_use = any(alloc.live and not of_plugin(alloc.job) for alloc in books.allocs)
 
     def left(look: Observed) -> list[str]:
-        # Of an allocation that the servers have forgotten they say nothing.
-        forgotten = () if books.live else (each for each in look.datasets if each.startswith(collected))
-        return [*left_on(look, books, volumes), *left_datasets(look, books, reserved, spared), *forgotten]
+        silent = ["ZFS says nothing"] if look.silent else []
+        # Which dataset is whose is not known of every design.
+        kept = [each for each in look.datasets if each.startswith(collected) and not in_use]
+        return [*silent, *left_on(look, books, volumes), *left_datasets(look, books, told), *kept]
 
     for node in cluster.clients():
         cluster.recorder.write(

@@ -187,3 +187,21 @@ def test_leaks_of_a_run_without_designs_are_left_out(tmp_path: Path) -> None:
     assert "| saved | mine | 1 |" in done.stdout
     assert "tells of no design" in done.stderr
     assert stormpool("leaks", without).returncode == 64
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            '{"kind":"fault","t":1,"id":0,"name":"KillAgent","step":"planned"}',
+            "fault 0 KillAgent never happened",
+        ),
+        ('{"kind":"books","t":1,"claims":{},"allocs":[],"settled_in":-1.0}', "its tasks had not all ended"),
+    ],
+)
+def test_leaks_of_a_run_that_tells_nothing_of_its_event_are_left_out(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    done = stormpool("leaks", saved(tmp_path / "run", DESIGN + line.encode() + b"\n"))
+    assert done.returncode == 64
+    assert why in done.stderr

@@ -2,6 +2,8 @@
 
 import json
 
+from msgspec import structs
+
 from stormpool.checkers.dataset_lives_as_long import dataset_lives_as_long
 from stormpool.history import (
     Alloc,
@@ -73,3 +75,15 @@ def test_a_dataset_that_names_an_allocation_goes_with_it() -> None:
 
 def test_nothing_is_known_where_no_dataset_was_seen() -> None:
     assert judged().outcome is Outcome.UNKNOWN
+
+
+def test_a_dataset_of_an_allocation_that_the_servers_have_forgotten_was_left() -> None:
+    named = "tank/tasks/0b8e12ab-writer"
+    forgotten = Books(30, {}, [])
+    assert "of an allocation that is over, was left" in judged(CENSUS, forgotten, after(named)).why
+    assert judged(CENSUS, forgotten, after("tank")).outcome is Outcome.VALID
+
+
+def test_where_zfs_was_silent_nothing_is_known() -> None:
+    silent = structs.replace(after(), silent=True)
+    assert judged(books("complete", []), silent).outcome is Outcome.UNKNOWN

@@ -1,10 +1,14 @@
 """Devices are held against who uses them, what jobs name, and what was done to their pool."""
 
 import json
+from typing import Any
+
+import pytest
 
 from stormpool.checkers.device_constraints import device_constraints
 from stormpool.checkers.device_news import WITHIN, device_news
 from stormpool.checkers.one_task_a_device import one_task_a_device
+from stormpool.counting import asked_of
 from stormpool.history import (
     SECOND,
     Call,
@@ -110,3 +114,35 @@ def test_servers_that_learn_late() -> None:
 def test_what_was_too_short_to_tell_is_not_judged() -> None:
     short = 10 + WITHIN / SECOND - 1
     assert away((1, True), back=short, end=short + 1).outcome is Outcome.UNKNOWN
+
+
+def test_nodes_call_their_instances_alike() -> None:
+    elsewhere = [
+        Call(3, "s", "zfs_device", "client2", "Reserve", args={"device_ids": '["ds1"]'}, sent=3),
+        Reply(4, "s", result={"container_res": json.dumps({"mounts": [{"host_path": "/devices/ds1"}]})}),
+    ]
+    looks = [users(10, ONE), users(20, ONE, OTHER), users(30, ONE, OTHER)]
+    assert one_task_a_device(History([*RESERVED, *elsewhere, *looks])).outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize("name", ["ExportPool", "BreakPlugin"])
+def test_what_takes_devices_away_is_to_be_learnt_of(name: str) -> None:
+    away = Fault(10 * SECOND, 0, name, "injected", "client1")
+    end = Phase(10 * SECOND + 2 * WITHIN, "done")
+    well = DeviceView(0, "client1", {"ds1": True})
+    gone = DeviceView(12 * SECOND, "client1", {})
+    assert device_news(History([well, away, gone, end])).outcome is Outcome.VALID
+    assert device_news(History([well, away, end])).outcome is Outcome.INVALID
+
+
+def test_instances_are_named_where_each_that_is_asked_for_is() -> None:
+    def asked(*named: str, operand: str = "set_contains") -> dict[str, Any]:
+        constraint = {"LTarget": "${device.ids}", "RTarget": ",".join(named), "Operand": operand}
+        return {"Name": "dataset", "Count": 1, "Constraints": [constraint] if named else []}
+
+    def of(*devices: dict[str, Any]) -> tuple[int, list[str]]:
+        return asked_of({"Resources": {"Devices": list(devices)}})
+
+    assert of(asked("ds7", "ds8")) == (1, ["ds7", "ds8"])
+    assert of(asked("ds7"), asked()) == (2, [])
+    assert of(asked("ds7", operand="!=")) == (1, [])

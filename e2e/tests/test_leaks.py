@@ -9,6 +9,7 @@ from stormpool.history import (
     Alloc,
     AllocView,
     Books,
+    Call,
     Census,
     Datasets,
     Design,
@@ -18,6 +19,7 @@ from stormpool.history import (
     Observed,
     Operation,
     Process,
+    Reply,
     TaskView,
     Tried,
 )
@@ -183,3 +185,44 @@ def test_what_names_say_is_no_markup() -> None:
 
 def test_a_scenarios_name_says_the_event() -> None:
     assert event_of("scenarios/test_the_storm.py::test_a_node_is_drained") == "a node is drained"
+
+
+def test_what_is_to_stop_and_runs_on_holds_nothing() -> None:
+    stuck = Books(55 * SECOND, {}, [Alloc(A1, "storm-mine-goes-on", "client1", "stop", "running")])
+    assert row(*LIVED, stuck, last(MINE)).leaked == [f"{MINE} on client1"]
+
+
+def test_the_writes_of_a_volume_that_a_later_allocation_did_not_find_are_lost() -> None:
+    volume = "tank/vol1"
+    there = [view(1), view(10, A2), look(2, {volume: 1}), life(1, 40, dataset=volume)]
+
+    def heir(found: int) -> Life:
+        return Life(50 * SECOND, A2, "heir", 1, volume, {f"{A1}/life1": found}, 1)
+
+    assert row(*there, heir(40), design=VOLUMES).data_lost == []
+    assert row(*there, heir(30), design=VOLUMES).data_lost == [
+        "10 of 40 writes of life 1 of allocation 0b8e12ab"
+    ]
+    assert row(*there, heir(30)).data_lost == []
+
+
+def test_an_allocation_of_which_nothing_was_read_is_told_apart() -> None:
+    assert len(row(view(1), look(2, {MINE: 10})).unread) == 1
+    assert row(*LIVED).unread == []
+    assert row(view(1, status="pending")).unread == []
+
+
+def test_a_dataset_goes_once_its_task_has_failed_for_good() -> None:
+    """The servers are told later than the client knows."""
+
+    def call(t: float, method: str, answered: float = 0) -> list[Event]:
+        id = f"{method}{t}"
+        asked = Call(round(t * SECOND), id, "zfs_driver", "client1", method, task=f"{A1}/writer/1", sent=1)
+        return [asked, *([Reply(round(answered * SECOND), id)] if answered else [])]
+
+    failed = [look(5.1, {}), view(6, status="failed"), last()]
+    there = [view(1), look(2, {MINE: 10}), life(1, 20), *call(1.5, "StartTask", 1.6)]
+    assert row(*there, *call(1.7, "WaitTask", 5), *failed).lost == []
+    assert len(row(*there, *call(1.7, "WaitTask"), *failed).lost) == 1
+    again = call(5.05, "StartTask", 5.06)
+    assert len(row(*there, *call(1.7, "WaitTask", 5), *again, *failed).lost) == 1

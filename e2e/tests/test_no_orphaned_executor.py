@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
-from stormpool.history import Alloc, Books, Census, Event, History, Observed, Process, TaskView
+from stormpool.history import Alloc, Books, Census, Event, History, Observed, Operation, Process, TaskView
 from stormpool.verdict import Outcome
 
 ALLOC = "0b8e12ab-1111-4222-8333-123456789abc"
@@ -102,3 +102,9 @@ def test_what_is_no_executor() -> None:
     assert not logmon.is_executor
     assert not asks.is_executor
     assert NOMADS.is_executor
+
+
+def test_tasks_that_were_begun_after_a_count_are_not_in_it() -> None:
+    another = Operation(12, "start", "task2", 13)
+    assert judged(census(), look(EXECUTOR, TASK), another, look(t=14))[0] is Outcome.VALID
+    assert judged(census(), another, look(t=14))[0] is Outcome.UNKNOWN

@@ -81,3 +81,20 @@ def test_what_goes_on_is_told_again_every_second(monkeypatch: pytest.MonkeyPatch
     observe.watch(0.2)
     assert [seen["at"] / 1e9 for seen in told[:-1]] == ([0, 1, 2, 3, 4, 5] if writes else [0])
     assert told[-1]["processes"] == []
+
+
+@pytest.mark.parametrize(
+    ("serves", "said", "told"),
+    [
+        (True, ["tank"], {"pools": ["tank"], "datasets": ["tank"]}),
+        (True, None, {"silent": True}),
+        (False, None, {}),
+    ],
+)
+def test_zfs_that_says_nothing_is_not_taken_for_empty(
+    monkeypatch: pytest.MonkeyPatch, serves: bool, said: list[str] | None, told: dict[str, object]
+) -> None:
+    monkeypatch.setattr(observe, "has_zfs", lambda running: serves)
+    monkeypatch.setattr(observe, "_names", lambda *argv: said)
+    seen = observe.everything()
+    assert {name: seen[name] for name in ("pools", "datasets", "silent") if name in seen} == told

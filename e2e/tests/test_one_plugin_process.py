@@ -35,3 +35,11 @@ def test_where_none_was_seen_nothing_is_known() -> None:
 def test_a_line_that_was_cut_is_no_tap_of_anything() -> None:
     cut = Process(10, 100, "python3", TAP.argv[: TAP.argv.index("zfs_driver")], 5)
     assert tapped(cut) == ""
+
+
+def test_one_program_may_be_two_plugins() -> None:
+    tap = Process(20, 200, "python3", TAP.argv.replace('"zfs_driver"', '"other"'), 5)
+    twin = Process(21, 201, "python3", PLUGIN.argv, 20)
+    seen = look(TAP, PLUGIN, tap, twin)
+    assert dict(plugin_processes(seen)) == {"zfs_driver": [PLUGIN], "other": [twin]}
+    assert one_plugin_process(History([seen])).outcome is Outcome.VALID

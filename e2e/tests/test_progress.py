@@ -1,5 +1,7 @@
 """Progress and claims are judged each time that all should have settled, not only the last."""
 
+import pytest
+
 from stormpool import guarantees
 from stormpool.history import SECOND, Alloc, Books, Event, Fault, History, Observed, Operation, Phase, Volume
 from stormpool.verdict import Outcome, Verdict
@@ -48,3 +50,9 @@ def test_what_fails_while_there_is_a_fault_in_a_later_act_is_not_judged() -> Non
     fault = Fault(12 * SECOND, 0, "KillAgent", "healed", "client1")
     assert judged(begun(2), begun(10, "failed"), fault).outcome is Outcome.VALID
     assert judged(begun(2, "failed"), begun(10), fault).outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize("name", ["start", "finish", "stop"])
+def test_a_task_that_does_not_end_is_told_of(name: str) -> None:
+    begun = Operation(10 * SECOND, name, "task1", 12 * SECOND, error="not within 2 s")
+    assert judged(begun).outcome is Outcome.INVALID

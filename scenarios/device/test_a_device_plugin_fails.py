@@ -36,14 +36,18 @@ def test_a_device_plugin_dies_before_it_tells_of_a_reservation(cluster: Cluster)
 
 
 def placed(cluster: Cluster, plan: Plan) -> None:
-    """The task must run in the end, with a dataset; and none may stay."""
+    """The task must run in the end, with a dataset; and none may stay, whoever heard of it."""
+    (client,) = cluster.clients()
     history = cluster.run(workloads.tasks(1, ASKS, goes_on=3, timeout=30), plan, settle=20)
     history.must_satisfy(
         guarantees.every_job_runs,
         guarantees.one_task_a_device,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )
+    left = client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/devices"]).stdout.split()
+    assert left == ["tank/devices"]
 
 
 def test_a_device_plugin_cannot_be_started_again(cluster: Cluster) -> None:

@@ -16,6 +16,6 @@ def test_a_device_plugin_hands_out_datasets(cluster: Cluster) -> None:
     """From the fingerprint to what is left."""
     (client,) = cluster.clients()
     history = cluster.run(workloads.use_dataset("device", turns=3, timeout=25), settle=25)
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind, guarantees.progress)
     left = client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/devices"]).stdout.split()
     assert left[1:], "nothing of the last holder is left, which this plugin cannot know to be over"

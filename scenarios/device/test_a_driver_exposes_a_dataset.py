@@ -12,6 +12,6 @@ def test_a_driver_exposes_a_dataset(cluster: Cluster) -> None:
     """From the fingerprint to nothing that is left."""
     (client,) = cluster.clients()
     history = cluster.run(workloads.use_dataset("driver", turns=2, timeout=25), settle=25)
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind, guarantees.progress)
     left = client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/tasks"]).stdout.split()
     assert left == ["tank/tasks"]

@@ -17,7 +17,7 @@ def test_a_watching_plugin_knows_when_a_task_is_done(cluster: Cluster) -> None:
     """From the fingerprint to nothing that is left."""
     (client,) = cluster.clients()
     history = cluster.run(workloads.use_dataset("device", turns=3, timeout=25), settle=25)
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind, guarantees.progress)
     wait_until(
         "no dataset is left",
         lambda: client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/devices"]).stdout,

@@ -23,7 +23,7 @@ def test_a_watching_plugin_outlives_its_agent(cluster: Cluster) -> None:
         nemesis.at(2.0, faults.KillAgent(target.node("client1")), heal_after=1.0),
         settle=25,
     )
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind, guarantees.progress)
     wait_until(
         "no dataset is left",
         lambda: client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/devices"]).stdout,

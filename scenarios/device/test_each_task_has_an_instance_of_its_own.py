@@ -28,6 +28,7 @@ def test_each_task_has_an_instance_of_its_own(cluster: Cluster) -> None:
         guarantees.dataset_lives_as_long,
         guarantees.no_orphaned_executor,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )
 
 
@@ -36,7 +37,12 @@ def test_a_task_waits_for_an_instance(cluster: Cluster) -> None:
     kind = Kind(devices=(DATASET,), place="/dataset", seconds=2, lasting=False)
     history = cluster.run(workloads.tasks(12, kind, timeout=30), settle=20)
     assert [done.error for done in history.of(Operation)] == [""] * 12
-    history.must_satisfy(guarantees.one_task_a_device, guarantees.exit_status, guarantees.nothing_left_behind)
+    history.must_satisfy(
+        guarantees.one_task_a_device,
+        guarantees.exit_status,
+        guarantees.nothing_left_behind,
+        guarantees.progress,
+    )
 
 
 def test_a_job_is_given_the_instance_it_names(cluster: Cluster) -> None:

@@ -18,7 +18,7 @@ def test_tasks_make_a_dataset_as_root(cluster: Cluster) -> None:
     """A job that keeps to its dataset; then one of the same shape that does not."""
     (client,) = cluster.clients()
     history = cluster.run(workloads.use_dataset("tasks", turns=2, timeout=25), settle=25)
-    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind)
+    history.must_satisfy(guarantees.every_job_runs, guarantees.nothing_left_behind, guarantees.progress)
     left = client.run(["zfs", "list", "-H", "-o", "name", "-r", "tank/allocs"]).stdout.split()
     assert left == ["tank/allocs"]
     job = dataset_jobs.by_tasks("dataset-tasks-takes", cluster.task_driver, prestart=dataset_jobs.MAKE + TAKE)

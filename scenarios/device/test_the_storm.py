@@ -8,6 +8,7 @@ from msgspec import structs
 
 from stormpool import faults, guarantees, nemesis, target
 from stormpool.cluster import Cluster
+from stormpool.history import AllocView, History
 from stormpool.lab import API_DOOR, Lab, Plugin
 from stormpool.nemesis import OnCall, Plan, rpc
 from stormpool.plugins import csi, dataset, driver
@@ -39,7 +40,7 @@ def running(seconds: float = 1.0) -> OnCall:
     return structs.replace(started, later=seconds)
 
 
-def stormed(cluster: Cluster, consumers: Storm, *plans: Plan) -> None:
+def stormed(cluster: Cluster, consumers: Storm, *plans: Plan) -> History:
     """Send consumers through what is planned, and judge what every way promises."""
     history = cluster.run(consumers, *plans, settle=SETTLE)
     history.must_satisfy(
@@ -48,7 +49,9 @@ def stormed(cluster: Cluster, consumers: Storm, *plans: Plan) -> None:
         guarantees.no_orphaned_executor,
         guarantees.one_plugin_process,
         guarantees.dataset_lives_as_long,
+        guarantees.progress,
     )
+    return history
 
 
 def test_a_task_is_stopped(cluster: Cluster) -> None:
@@ -115,13 +118,16 @@ def test_the_leader_changes(cluster: Cluster) -> None:
 
 
 def test_garbage_is_collected(cluster: Cluster) -> None:
-    """The servers forget allocations as soon as they are over."""
+    """The servers forget allocations as soon as they are over: clients tell of it some 0.3 s later."""
     stopped = rpc("StopTask", plugin=driver.NAME)
     collections = [
-        nemesis.on(structs.replace(stopped.nth(number).answered, later=0.2), faults.CollectGarbage())
+        nemesis.on(structs.replace(stopped.nth(number).answered, later=later), faults.CollectGarbage())
         for number in range(1, EVERY + 1)
+        for later in (0.4, 0.8)
     ]
-    stormed(cluster, storm(seconds=1.0), *collections)
+    history = stormed(cluster, storm(seconds=1.0, lingers=1.5), *collections)
+    forgotten = {view.alloc.job for view in history.of(AllocView) if view.forgotten}
+    assert {design.jobs + "goes-on" for design in DESIGNS.values()} <= forgotten
 
 
 def test_the_api_cannot_be_reached(cluster: Cluster) -> None:

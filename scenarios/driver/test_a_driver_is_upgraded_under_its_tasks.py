@@ -23,4 +23,5 @@ def test_a_driver_is_upgraded_under_its_tasks(cluster: Cluster) -> None:
         guarantees.exit_status,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

@@ -45,4 +45,5 @@ def dies(cluster: Cluster, plan: Plan) -> None:
         guarantees.dataset_lives_as_long,
         guarantees.every_job_runs,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

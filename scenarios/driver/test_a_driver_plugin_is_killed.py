@@ -24,6 +24,7 @@ def test_a_driver_plugin_is_killed(cluster: Cluster) -> None:
         guarantees.exit_status,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )
 
 
@@ -40,4 +41,5 @@ def test_a_driver_plugin_is_killed_while_it_stops_a_task(cluster: Cluster) -> No
         guarantees.exit_status,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

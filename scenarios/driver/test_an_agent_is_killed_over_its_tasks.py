@@ -19,6 +19,7 @@ JUDGED = (
     guarantees.every_job_runs,
     guarantees.dataset_lives_as_long,
     guarantees.nothing_left_behind,
+    guarantees.progress,
 )
 
 

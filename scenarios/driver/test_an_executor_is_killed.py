@@ -21,4 +21,5 @@ def test_an_executor_is_killed(cluster: Cluster) -> None:
         guarantees.one_plugin_process,
         guarantees.exit_status,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

@@ -30,4 +30,5 @@ def test_garbage_is_collected_beside_live_tasks(cluster: Cluster) -> None:
         guarantees.exit_status,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

@@ -53,4 +53,5 @@ def judge(cluster: Alone, acting: list[Workload], plan: Plan | None = None) -> N
         guarantees.exit_status,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

@@ -26,4 +26,5 @@ def test_the_answer_to_a_start_is_lost(cluster: Cluster) -> None:
         guarantees.no_orphaned_executor,
         guarantees.dataset_lives_as_long,
         guarantees.nothing_left_behind,
+        guarantees.progress,
     )

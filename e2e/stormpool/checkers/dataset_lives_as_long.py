@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from stormpool.checkers.paired import counted, seen_on, settled
-from stormpool.history import Books, Census, Design, History, Observed
+from stormpool.history import AllocView, Books, Census, Design, Ended, History, Observed, Operation
 from stormpool.verdict import Verdict, guarantee
 
 SHORT = 8  # characters of an allocation's id by which a dataset may name it
@@ -22,20 +23,38 @@ def dataset_lives_as_long(history: History) -> Verdict:
     settled there is none of an allocation that is over, by the nodes' own pools. What a run says of a design
     that it may leave datasets is not held against that one.
     """
-    reserved, spared = reservations(history), may_stay(history)
+    told = told_of(history)
     witnesses, judged = [], 0
     for census, looks in counted(history):
         for look in looks:
             judged += sum(len(task.devices) for task in census.tasks if task.node == look.node)
-            witnesses += [seen_on(what, look) for what in without_dataset(census, look, reserved)]
+            witnesses += [seen_on(what, look) for what in without_dataset(census, look, told.reserved)]
     for books, looks in settled(history):
         for look in looks:
             judged += len(look.datasets)
-            witnesses += [seen_on(what, look) for what in left_datasets(look, books, reserved, spared)]
+            witnesses += [seen_on(what, look) for what in left_datasets(look, books, told)]
     return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
 
 
 Reserved = Mapping[tuple[str, str], frozenset[str]]  # node, instance → last names of the datasets made for it
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run tells by which it can be said whose a dataset is."""
+
+    reserved: Reserved
+    spared: tuple[str, ...]  # what the names of the datasets begin with that may stay by design
+    allocs: frozenset[str]  # all that there ever were: the servers forget some
+
+
+def told_of(history: History) -> Told:
+    """What a run has told so far."""
+    allocs = {task.alloc for census in history.of(Census) for task in census.tasks}
+    allocs |= {view.alloc.id for view in history.of(AllocView)} | {each.alloc for each in history.of(Ended)}
+    allocs |= {each.alloc for each in history.of(Operation) if each.alloc}
+    spared = tuple(each.datasets for each in history.of(Design) if not each.collects)
+    return Told(reservations(history), spared, frozenset(allocs))
 
 
 def reservations(history: History) -> Reserved:
@@ -68,22 +87,15 @@ def without_dataset(census: Census, look: Observed, reserved: Reserved) -> Itera
                 yield f"task {task.name} of allocation {task.alloc[:8]} has {instance} and not its dataset"
 
 
-def may_stay(history: History) -> tuple[str, ...]:
-    """What the names of the datasets begin with that may stay by design."""
-    return tuple(each.datasets for each in history.of(Design) if not each.collects)
-
-
-def left_datasets(
-    look: Observed, books: Books, reserved: Reserved, spared: tuple[str, ...] = ()
-) -> Iterator[str]:
+def left_datasets(look: Observed, books: Books, told: Told) -> Iterator[str]:
     """Datasets of allocations that are over."""
-    over = {alloc.id[:SHORT] for alloc in books.allocs if not alloc.live}
+    over = {id[:SHORT] for id in {*told.allocs, *(alloc.id for alloc in books.allocs)} - books.live}
     held = {(alloc.node, id) for alloc in books.allocs if alloc.live for id in alloc.devices}
     for dataset in look.datasets:
-        if dataset.startswith(spared):
+        if dataset.startswith(told.spared):
             continue
         name = dataset.rpartition("/")[2]
-        for (node, instance), made in reserved.items():
+        for (node, instance), made in told.reserved.items():
             if node == look.node and name in made and (node, instance) not in held:
                 yield f"dataset {dataset}, made for device {instance} that nobody has, was left"
         if any(id in name for id in over):

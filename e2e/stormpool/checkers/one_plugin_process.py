@@ -30,11 +30,14 @@ def one_plugin_process(history: History) -> Verdict:
 
 
 def plugin_processes(look: Observed) -> Iterator[tuple[str, list[Process]]]:
-    """Each plugin that a node's agent has started, with all processes of its command, its own or not."""
+    """Each plugin that a node's agent has started, with all processes of its command, its own or nobody's;
+    the same program may be another plugin's, too.
+    """
     taps = {process.pid: plugin for process in look.processes if (plugin := tapped(process))}
     own = {taps[process.parent]: process for process in look.processes if process.parent in taps}
     for plugin, process in own.items():
-        yield plugin, [each for each in look.processes if each.argv == process.argv]
+        alike = [each for each in look.processes if each.argv == process.argv]
+        yield plugin, [each for each in alike if taps.get(each.parent, plugin) == plugin]
 
 
 def tapped(process: Process) -> str:

@@ -21,11 +21,14 @@ def one_task_a_device(history: History) -> Verdict:
     anybody. And by the servers' books, while tasks are counted: no two running tasks of a node have one
     instance, and none is placed with fewer than its job asks for.
     """
-    reserved = {name: key for key, names in reservations(history).items() for name in names}
+    reserved = {
+        (key[0], name): key for key, names in reservations(history).items() for name in names
+    }  # by node and dataset: nodes call their instances alike
     by_instance: dict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in holds(history):
-        if hold.name in reserved and reserved[hold.name][0] == hold.node:
-            by_instance[reserved[hold.name]].append(hold)
+        key = reserved.get((hold.node, hold.name))
+        if key is not None:
+            by_instance[key].append(hold)
     witnesses = [
         _together(instance, one, other)
         for (_, instance), held in by_instance.items()

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from stormpool.history import NEVER, Books, Census, History, Observed
+from stormpool.history import NEVER, Books, Census, History, Observed, Operation
 from stormpool.verdict import Witness, seconds
 
 Said = TypeVar("Said", Books, Census)
+BEGINS = ("attach", "start", "finish")  # operations that begin tasks
 
 
 def settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
-    """Each time that all should have settled."""
-    return _paired(history.of(Books), [look for look in history.of(Observed) if look.settled])
+    """Each time that all should have settled; where ZFS was silent there is nothing to judge."""
+    looks = [look for look in history.of(Observed) if look.settled and not look.silent]
+    return _paired(history.of(Books), looks)
 
 
 def counted(history: History) -> Iterator[tuple[Census, list[Observed]]]:
-    """Each time that tasks were counted while they were to go on."""
+    """Each time that tasks were counted while they were to go on, until others are begun."""
     looks = [look for look in history.of(Observed) if look.whole and not look.settled]
-    return _paired(history.of(Census), looks)
+    begun = [each.t for each in history.of(Operation) if each.name in BEGINS]
+    for census, found in _paired(history.of(Census), looks):
+        end = min((t for t in begun if t > census.t), default=NEVER)
+        yield census, [look for look in found if look.t < end]
 
 
 def _paired(said: Sequence[Said], looks: Sequence[Observed]) -> Iterator[tuple[Said, list[Observed]]]:

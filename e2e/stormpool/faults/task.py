@@ -15,9 +15,7 @@ from stormpool.scene import Scene
 
 INIT = 1  # its pid on every node
 STOP = """kill -STOP "$@"
-for pid; do
-  while [ -e "/proc/$pid" ] && ! grep -q '^State:[[:space:]]*[TZ]' "/proc/$pid/status"; do sleep 0.01; done
-done"""
+while ps -o stat= -p "$*" | grep -q '^[^TZ]'; do sleep 0.01; done"""
 
 
 def plugins(scene: Scene, name: str, plugin: str = "") -> list[Process]:
@@ -26,9 +24,8 @@ def plugins(scene: Scene, name: str, plugin: str = "") -> list[Process]:
     """
     seen = scene.site.look(name)
     asked = plugin or (scene.held.call.plugin if scene.held else "")
-    external = dict(plugin_processes(seen))
-    if asked in external:
-        return external[asked]
+    if asked and asked in {each.id for each in scene.site.lab.external_plugins}:
+        return dict(plugin_processes(seen)).get(asked, [])
     return [each for each in seen.processes if each.task == PLUGIN_TASK]
 
 

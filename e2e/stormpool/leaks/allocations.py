@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from stormpool.history import NEVER, AllocView, Design, History, Life
 
+TASK = "writer"  # the consumer's; whatever else an allocation has is its dataset's
+
 
 @dataclass
 class Lived:
@@ -17,8 +19,9 @@ class Lived:
     node: str
     design: Design
     placed: int  # when the servers first told of it
-    stopping: int = NEVER  # when the servers first held it for one that is to stop, or is over
+    stopping: int = NEVER  # when its task ended for good, or the servers held it for one that is to stop
     over: int = NEVER  # when they first held it for over
+    ran: bool = False  # the servers told so
     lives: list[Life] = field(default_factory=list)  # of its task, in their order
 
     @property
@@ -38,7 +41,9 @@ def lived(history: History) -> list[Lived]:
         design = next((each for each in designs if view.alloc.job.startswith(each.jobs)), None)
         if design is not None:
             _note(found.setdefault(view.alloc.id, _placed(view, design)), view)
+    ends = _ends(history)
     for one in found.values():
+        one.stopping = min(one.stopping, ends.get(one.id, NEVER))
         one.lives = _whole(life for life in history.of(Life) if life.alloc == one.id)
     return list(found.values())
 
@@ -53,11 +58,28 @@ def _placed(view: AllocView, design: Design) -> Lived:
 
 
 def _note(one: Lived, view: AllocView) -> None:
+    one.ran = one.ran or view.alloc.status == "running"
     over = view.forgotten or not view.alloc.live
     if over or view.alloc.desired != "run":
         one.stopping = min(one.stopping, view.t)
     if over:
         one.over = min(one.over, view.t)
+
+
+def _ends(history: History) -> dict[str, int]:
+    """When each allocation's consumer ended for the last time, as its driver told: clients know then what
+    servers are told later.
+    """
+    found: dict[str, int] = {}
+    for rpc in history.rpcs(frozenset({"StartTask", "WaitTask"})):
+        alloc, _, rest = rpc.call.task.partition("/")
+        if rest.partition("/")[0] != TASK:
+            continue
+        if rpc.call.method == "StartTask":
+            found.pop(alloc, None)
+        elif rpc.done:
+            found[alloc] = rpc.left
+    return found
 
 
 def _whole(told: Iterable[Life]) -> list[Life]:

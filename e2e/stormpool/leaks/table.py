@@ -45,6 +45,7 @@ class Cell(msgspec.Struct, frozen=True):
     design: str
     runs: int
     allocations: int
+    unread: int  # of them: of which nothing was read
     datasets: int
     leaked: int
     kept: int
@@ -76,6 +77,7 @@ def _cell(event: str, design: str, rows: Sequence[Row]) -> Cell:
         design=design,
         runs=len(rows),
         allocations=sum(row.allocations for row in rows),
+        unread=sum(len(row.unread) for row in rows),
         datasets=sum(row.datasets for row in rows),
         leaked=sum(len(row.leaked) for row in rows),
         kept=sum(len(row.kept) for row in rows),
@@ -117,7 +119,7 @@ def words(cell: Cell) -> tuple[str, ...]:
         cell.event,
         cell.design,
         str(cell.runs),
-        str(cell.allocations),
+        f"{cell.allocations} ({cell.unread} unread)" if cell.unread else str(cell.allocations),
         f"{cell.leaked} of {cell.datasets}",
         str(cell.kept),
         str(cell.lost),

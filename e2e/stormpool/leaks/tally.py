@@ -8,14 +8,13 @@ import msgspec
 
 from stormpool.checkers.paired import counted
 from stormpool.history import NEVER, SECOND, Books, Design, History, Operation, Process, Tried
-from stormpool.leaks.allocations import Lived, designs_of, lived
+from stormpool.leaks.allocations import TASK, Lived, designs_of, lived
 from stormpool.leaks.looks import Dataset, Looks
 from stormpool.verdict import seconds
 
 # Nanoseconds before the servers are known to have had an allocation stopped in which its dataset may go: what
 # clients know at once is told to us by another.
 SLACK = SECOND // 2
-TASK = "writer"  # the consumer's; whatever else an allocation has is its dataset's
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -32,6 +31,9 @@ class Row(msgspec.Struct, frozen=True):
     collected: list[float] = []  # seconds from an allocation's end until its dataset was gone
     processes: list[int] = []  # of each allocation that was counted: those for its dataset alone
     gains: list[str] = []  # what its tasks could do beyond their own
+    unread: list[
+        str
+    ] = []  # allocations that ran, and what their tasks said is gone: of them no loss is known
 
 
 def tally(history: History) -> list[Row]:
@@ -54,11 +56,12 @@ def _row(history: History, design: Design, looks: Looks, mine: Sequence[Lived]) 
         [str(each) for each in left if each not in kept],
         [str(each) for each in kept],
         [what for each in mine for what in _lost(each, looks)],
-        [what for each in mine for what in _data_lost(each, looks)],
+        [what for number, each in enumerate(mine) for what in _data_lost(each, mine[number + 1 :], looks)],
         [what for each in mine for what in _strangers(each, mine)],
         [took for each in _last_holders(mine) for took in _collected(each, looks, deletions)],
         list(_processes(history, mine)),
         list(dict.fromkeys(_gains(history, mine))),
+        [f"allocation {each}, of which nothing was read" for each in mine if each.ran and not each.lives],
     )
 
 
@@ -85,7 +88,8 @@ def _done(deletions: Mapping[str, Operation], dataset: str) -> bool:
 
 def _held(history: History, dataset: Dataset, mine: Sequence[Lived]) -> bool:
     """Whether somebody that may still run has it, by what the servers said last."""
-    live = {id for books in history.of(Books)[-1:] for id in books.live}
+    last = (alloc for books in history.of(Books)[-1:] for alloc in books.allocs)
+    live = {alloc.id for alloc in last if alloc.live and alloc.desired == "run"}
     return any(each.id in live and (each.node, each.dataset) == (dataset.node, dataset.name) for each in mine)
 
 
@@ -109,15 +113,17 @@ def _datasets_of(alloc: Lived, looks: Looks) -> list[Dataset]:
     return [each for each in here if alloc.design.volumes or each.first >= alloc.placed]
 
 
-def _data_lost(alloc: Lived, looks: Looks) -> Iterator[str]:
-    """The writes of each life that a later one of the same allocation did not find; or that went with its
-    dataset, while it lived.
+def _data_lost(alloc: Lived, later: Sequence[Lived], looks: Looks) -> Iterator[str]:
+    """The writes of each life that a later one of the same allocation did not find, of a volume one of a
+    later allocation of its job; or that went with its dataset, while it lived.
     """
+    heirs = [life for each in later if alloc.design.volumes and each.job == alloc.job for life in each.lives]
     went = {
         each.name for each in _datasets_of(alloc, looks) if each.well <= each.gone < alloc.stopping - SLACK
     }
     for number, life in enumerate(alloc.lives):
-        found = [later.found.get(f"{alloc.id}/{life.life}", 0) for later in alloc.lives[number + 1 :]]
+        next_ones = [*alloc.lives[number + 1 :], *(each for each in heirs if each.dataset == life.dataset)]
+        found = [each.found.get(f"{alloc.id}/{life.life}", 0) for each in next_ones]
         there = 0 if life.dataset in went else min(found, default=life.wrote)
         if there < life.wrote:
             lacking = life.wrote - there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stormpool.agents.api import ApiError, Unreachable
-from stormpool.errors import TimedOut
+from stormpool.errors import MachineError, TimedOut
 from stormpool.history import Operation
+from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach, detach
 from stormpool.workloads.consumer import How, consumer
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 LASTS = How(lasting=True)
+BACK_FOR = 1.0  # seconds that consumers go on once every client is back
 
 
 class Hold(Workload, frozen=True):
@@ -76,6 +79,20 @@ def runs(cluster: Cluster, volume: str, job: str, timeout: float) -> Operation:
     done = Operation(began, "run", volume, cluster.recorder.now(), alloc, node, error)
     cluster.recorder.write(done)
     return done
+
+
+def wait_back(cluster: Cluster, timeout: float) -> None:
+    """Wait until every client's agent answers, for so many seconds at most, and for a moment more."""
+    names = [node.spec.name for node in cluster.clients()]
+    with contextlib.suppress(TimedOut):
+        wait_until(
+            "every client answers",
+            lambda: [cluster.api(name).get("agent/self") for name in names],
+            timeout=timeout,
+            every=0.1,
+            ignoring=(MachineError,),  # the agent's, and the node's own where it is down
+        )
+    threading.Event().wait(BACK_FOR)
 
 
 def _running(stubs: list[dict[str, Any]]) -> bool:

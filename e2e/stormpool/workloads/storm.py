@@ -12,21 +12,19 @@ from msgspec import structs
 
 from stormpool import counting
 from stormpool.agents.books import alloc_of
-from stormpool.errors import MachineError, TimedOut
+from stormpool.errors import MachineError
 from stormpool.history import Alloc
-from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach, end
 from stormpool.workloads.dataset_consumer import lives_in, tried_in
 from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job
 from stormpool.workloads.dataset_jobs import TASK
-from stormpool.workloads.hold import runs
+from stormpool.workloads.hold import runs, wait_back
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
 ROOT_TASK = "make"  # the one that makes a dataset as root
-BACK_FOR = 1.0  # seconds that consumers go on once every client is back
 COUNTED_WITHIN = 3.0  # seconds until the processes of tasks must be what they are to be
 
 
@@ -42,6 +40,7 @@ class Storm(Workload, frozen=True):
     seconds: float  # that the consumers go on
     timeout: float  # seconds that a start, running again, and a stop may take, each
     home: str  # the node on which they are to run, if that can be had
+    lingers: float = 0.0  # seconds from the last consumer's end until the volumes are deleted
     may_leave: tuple[str, ...] = ()  # designs of which datasets may stay, beside those that never collect any
 
     @property
@@ -72,29 +71,17 @@ class Storm(Workload, frozen=True):
             tell_lives(cluster)
             list(pool.map(lambda each: end(cluster, each["ID"], self.timeout), jobs))
             tell_lives(cluster)
+            threading.Event().wait(self.lingers)
             list(pool.map(lambda volume: cluster.delete_volume(volume, self.timeout), volumes))
 
     def _go_on(self, cluster: Cluster, jobs: list[dict[str, Any]], pool: ThreadPoolExecutor) -> None:
         """Start the consumers; those that are to go on run at the end of their time, and are counted."""
         list(pool.map(lambda each: attach(cluster, each, each["ID"], self.timeout), jobs))
         threading.Event().wait(self.seconds)
-        self._wait_back(cluster)
+        wait_back(cluster, self.timeout)
         last = [each["ID"] for each in jobs if not each["ID"].endswith(FOR_GOOD)]
         list(pool.map(lambda name: runs(cluster, name, name, self.timeout), last))
         counting.count(cluster, lambda: counting.tasks(cluster.api()), COUNTED_WITHIN)
-
-    def _wait_back(self, cluster: Cluster) -> None:
-        """Wait until every client's agent answers, and for a moment more."""
-        names = [node.spec.name for node in cluster.clients()]
-        with contextlib.suppress(TimedOut):
-            wait_until(
-                "every client answers",
-                lambda: [cluster.api(name).get("agent/self") for name in names],
-                timeout=self.timeout,
-                every=0.1,
-                ignoring=(MachineError,),  # the agent's, and the node's own where it is down
-            )
-        threading.Event().wait(BACK_FOR)
 
 
 def storm(
@@ -103,16 +90,18 @@ def storm(
     seconds: float = 3.0,
     timeout: float = STEP_TIMEOUT,
     home: str = "client1",
+    lingers: float = 0.0,
     may_leave: Iterable[str] = (),
 ) -> Storm:
     """Have consumers use datasets that they have by several designs, all of them when none is named, at once.
 
     `fates`: for each a consumer, that goes on, fails once, or fails for good. `seconds`: for which they go on
-    once all have started. `home`: the node on which they run where that can be had. `may_leave`: designs
-    that are known to leave datasets here: it is counted, and not held against them.
+    once all have started. `home`: the node on which they run where that can be had. `lingers`: seconds from
+    the last one's end until volumes are deleted. `may_leave`: designs that are known to leave datasets here:
+    it is counted, and not held against them.
     """
     chosen = designs or tuple(DESIGNS)
-    return Storm(chosen, tuple(fates), seconds, timeout, home, tuple(may_leave))
+    return Storm(chosen, tuple(fates), seconds, timeout, home, lingers, tuple(may_leave))
 
 
 def tell_lives(cluster: Cluster) -> None:

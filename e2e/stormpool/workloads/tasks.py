@@ -20,7 +20,7 @@ from stormpool.history import Operation
 from stormpool.plugins import driver
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.consumer import CONSUMER_TASK
-from stormpool.workloads.hold import runs
+from stormpool.workloads.hold import runs, wait_back
 from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, one_group, shell
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
@@ -100,6 +100,7 @@ class Tasks(Workload, frozen=True):
             started = list(pool.map(lambda name: self._start(cluster, name), each))
             counting.look(cluster)
             threading.Event().wait(self.goes_on)
+            wait_back(cluster, self.timeout)
             go_on = [name for name, done in zip(each, started, strict=True) if done or self.kind.lasting]
             list(pool.map(lambda name: runs(cluster, name, name, self.timeout), go_on))
             counting.count(cluster, lambda: counting.tasks(cluster.api()), self.timeout)

@@ -30,12 +30,15 @@ class NamespaceStream:
         for line in pipe(self._entered, "stdout"):
             on_line(line.decode(errors="replace"))
 
-    def stop(self) -> None:
-        """Close its standard input, and return when it has told its last line and ended."""
+    def stop(self) -> int:
+        """Close its standard input, and return how it ended once it has told its last line."""
         with contextlib.suppress(BrokenPipeError):
             pipe(self._entered, "stdin").close()
         self._thread.join(STOP_TIMEOUT)
-        if not self._thread.is_alive():
-            self._entered.wait(STOP_TIMEOUT)
-            close(self._entered)
-            self._ended(self._entered)
+        if self._thread.is_alive():
+            self._entered.kill()
+            self._thread.join()
+        code = self._entered.wait(STOP_TIMEOUT)
+        close(self._entered)
+        self._ended(self._entered)
+        return code
