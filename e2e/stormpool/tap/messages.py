@@ -98,13 +98,16 @@ def _unknown(path: str) -> dict[str, str]:
 
 
 def _described(kind: type[Message], body: bytes) -> dict[str, str]:
-    """The fields of a message that are set; what does not parse is told as such, for a tap is no judge."""
+    """The fields of a message that are set; what cannot be read is told as such, for a tap is no judge.
+
+    A message may parse and yet not be shown: its time may be in milliseconds, its nanoseconds negative.
+    """
     message = kind()
     try:
         message.ParseFromString(body)
-    except DecodeError as error:
+        shown = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    except (DecodeError, json_format.Error) as error:
         return {UNPARSED: str(error)}
-    shown = json_format.MessageToDict(message, preserving_proto_field_name=True)
     return {name: _text(name, value) for name, value in shown.items() if not _hidden(name)}
 
 

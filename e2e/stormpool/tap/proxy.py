@@ -43,7 +43,19 @@ class Tap:
         self._listener.listen(BACKLOG)
 
     def serve(self) -> None:
-        """Accept callers until the collector goes away, which is when the harness does."""
+        """Accept callers until the collector goes away, which is when the harness does.
+
+        Who is connected stays so, as far as this process lives on: no call is held any more.
+        """
+        try:
+            self._serve()
+        finally:
+            self._listener.close()
+            self._watched = frozenset()
+            for connection in self._connections.values():
+                connection.let_go()
+
+    def _serve(self) -> None:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         poll.register(self._report.socket, select.POLLIN)

@@ -157,6 +157,12 @@ class Relay:
                 if call.stopped:
                     yield Answered(call.stream, *status_of(call.status), b"", held=False)
 
+    def let_go(self) -> Iterator[Output]:
+        """Hold none of the calls that were held any more, neither now nor at their answer."""
+        for stream in list(self._calls):
+            yield from self.forward(stream)
+            yield from self.tell(stream)
+
     def refuse(self, stream: int, code: int, message: str) -> Iterator[Output]:
         """Answer a call in the plugin's place; the plugin, if it has it, hears that it is given up."""
         call = self._calls.get(stream)
