@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from stormpool.goplugin.handshake import Address
 from stormpool.tap.joined import Joined
 from stormpool.tap.report import Report
 from stormpool.tap.splice import Splice
@@ -29,7 +30,7 @@ BACKLOG = 128
 class Tap:
     """Accepts callers and joins each to the plugin."""
 
-    def __init__(self, listen: str, plugin: str, report: Report) -> None:
+    def __init__(self, listen: str, plugin: Address, report: Report) -> None:
         self._plugin = plugin
         self._report = report
         self._met = False  # the plugin has listened at least once
@@ -120,16 +121,29 @@ class Tap:
         """
         deadline = time.monotonic() + FIRST_CONTACT
         while True:
-            plugin = socket.socket(socket.AF_UNIX)
             try:
-                plugin.connect(self._plugin)
+                plugin = _connect(self._plugin)
             except OSError:
-                plugin.close()
                 if self._met or time.monotonic() > deadline or _hangs_up(caller, within=LOOK_EVERY):
                     return None
             else:
                 self._met = True
                 return plugin
+
+
+def _connect(address: Address) -> socket.socket:
+    """A connection to what listens somewhere. Raises `OSError` when nothing does."""
+    if not isinstance(address, str):
+        made = socket.create_connection(address)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a call is not to wait for the next one
+        return made
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        made.connect(address)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _peer(caller: socket.socket) -> int:
