@@ -123,7 +123,13 @@ class Collector:
             each.close()
 
     def _say_watched(self, tap: socket.socket) -> None:
-        _say(tap, self._orders, {"watch": self._watched, "streams": self._protocol.streams})
+        protocol = self._protocol
+        order: dict[str, object] = {
+            "watch": self._watched,
+            "streams": protocol.streams,
+            "uploads": protocol.uploads,
+        }
+        _say(tap, self._orders, order)
 
     def _unheard(self) -> int:
         readable = select.select(self._taps, [], [], 0)[0]

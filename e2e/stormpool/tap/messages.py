@@ -42,6 +42,7 @@ class Method:
     request: type[Message]
     response: type[Message]
     streams: bool  # it answers with any number of messages, be it for ever
+    uploads: bool  # it asks with any number of messages
 
     def asked(self, body: bytes) -> dict[str, str]:
         """The fields of a request that are set, by name."""
@@ -77,6 +78,11 @@ class Protocol(Mapping[str, Method]):
         """The names of the methods that answer with any number of messages."""
         return sorted({each.name for each in self.values() if each.streams})
 
+    @property
+    def uploads(self) -> list[str]:
+        """The names of the methods that ask with any number of messages."""
+        return sorted({each.name for each in self.values() if each.uploads})
+
     def asked(self, path: str, body: bytes) -> dict[str, str]:
         """What a call's request says; of a method that is not known, that it was not read."""
         method = self.get(path)
@@ -90,7 +96,7 @@ class Protocol(Mapping[str, Method]):
 
 def _method(each: MethodDescriptor) -> Method:
     request, response = map(message_factory.GetMessageClass, (each.input_type, each.output_type))
-    return Method(each.name, request, response, each.server_streaming)
+    return Method(each.name, request, response, each.server_streaming, each.client_streaming)
 
 
 def _unknown(path: str) -> dict[str, str]:

@@ -36,6 +36,7 @@ class Tap:
         self._met = False  # the plugin has listened at least once
         self._watched: frozenset[str] = frozenset()  # methods whose calls are held
         self._streams: frozenset[str] = frozenset()  # methods that answer with any number of messages
+        self._uploads: frozenset[str] = frozenset()  # methods that ask with any number of messages
         self._connections: dict[int, Joined] = {}
         Path(listen).parent.mkdir(parents=True, exist_ok=True)
         Path(listen).unlink(missing_ok=True)
@@ -98,13 +99,16 @@ class Tap:
         relay = Relay(
             lambda path: path.rpartition("/")[2] in self._watched,
             lambda path: path.rpartition("/")[2] in self._streams,
+            lambda path: path.rpartition("/")[2] in self._uploads,
         )
         return Holding(number, caller, plugin, self._report, relay)
 
     def _obey(self, order: dict[str, Any]) -> None:
         """Hold other methods from now on, or do with a held call as told."""
         if "watch" in order:
-            self._watched, self._streams = frozenset(order["watch"]), frozenset(order["streams"])
+            self._watched, self._streams, self._uploads = (
+                frozenset(order[each]) for each in ("watch", "streams", "uploads")
+            )
             if self._watched:
                 for connection in self._connections.values():
                     connection.retire()
