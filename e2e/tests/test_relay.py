@@ -18,6 +18,10 @@ from stormpool.wait import wait_until
 WATCHED = "/lab.Plugin/Watched"
 OTHER = "/lab.Plugin/Other"
 STREAM = "/lab.Plugin/Stream"
+UPLOAD = "/lab.Plugin/Upload"
+TALK = "/lab.Plugin/Talk"  # of which both sides go on
+# Room as grpc-go has it, and none added to it: what is larger goes as it is taken.
+LITTLE_ROOM = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65535))
 PATIENCE = 10.0  # seconds until a test gives up
 
 
@@ -36,8 +40,15 @@ class Server(grpc.GenericRpcHandler):
                 yield request + b" %d" % number
                 self.go_on.wait(PATIENCE)
 
+        def upload(requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+            return b"".join(self._hear(requests))
+
         if details.method == STREAM:
             return grpc.unary_stream_rpc_method_handler(stream)
+        if details.method == UPLOAD:
+            return grpc.stream_unary_rpc_method_handler(upload)
+        if details.method == TALK:
+            return grpc.stream_stream_rpc_method_handler(lambda requests, context: self._hear(requests))
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             context.add_callback(lambda: None if self.go_on.is_set() else self.cancelled.set())
@@ -49,13 +60,22 @@ class Server(grpc.GenericRpcHandler):
 
         return grpc.unary_unary_rpc_method_handler(answer)
 
+    def _hear(self, requests: Iterator[bytes]) -> Iterator[bytes]:
+        for request in requests:
+            self.heard.append(request)
+            yield request
+
 
 class Wire:
     """A relay on two real sockets; what it tells is in `told`, what it is to do is done by `do`."""
 
     def __init__(self, listen: Path, plugin: Path) -> None:
         self.told: Queue[Output] = Queue()
-        self.relay = Relay(lambda path: path in (WATCHED, STREAM), lambda path: path == STREAM)
+        self.relay = Relay(
+            lambda path: path != OTHER,
+            lambda path: path in (STREAM, TALK),
+            lambda path: path in (UPLOAD, TALK),
+        )
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(listen))
         self.listener.listen()
@@ -121,25 +141,25 @@ class Lines:
 
     def __init__(self, directory: Path) -> None:
         self.server = Server()
-        self._grpc = grpc.server(ThreadPoolExecutor(8), handlers=[self.server])
+        self._grpc = grpc.server(ThreadPoolExecutor(8), handlers=[self.server], options=LITTLE_ROOM)
         self._grpc.add_insecure_port(f"unix:{directory}/plugin.sock")
         self._grpc.start()
         self.wire = Wire(directory / "csi.sock", directory / "plugin.sock")
-        self._channel = grpc.insecure_channel(f"unix:{directory}/csi.sock")
+        self.channel = grpc.insecure_channel(f"unix:{directory}/csi.sock", options=LITTLE_ROOM)
 
     def call(self, path: str, body: bytes, timeout: float = PATIENCE) -> Any:
         """Make a call, without waiting for it."""
-        calling: Any = self._channel.unary_unary(path).future
+        calling: Any = self.channel.unary_unary(path).future
         return calling(body, timeout=timeout)
 
     def stream(self, body: bytes) -> Any:
         """Make a call that is answered with a stream."""
-        calling: Any = self._channel.unary_stream(STREAM)
+        calling: Any = self.channel.unary_stream(STREAM)
         return calling(body, timeout=PATIENCE)
 
     def close(self) -> None:
         """End them all."""
-        self._channel.close()
+        self.channel.close()
         self.wire.close()
         self._grpc.stop(0).wait()
 
@@ -260,3 +280,120 @@ def test_a_stream_is_refused_once_it_has_said_something(lines: Lines) -> None:
         next(call)
     assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
     lines.server.go_on.set()
+
+
+@pytest.mark.parametrize("size", [70_000, 1_000_000, 3_000_000])
+def test_what_is_held_may_be_larger_than_its_receiver_has_room_for(lines: Lines, size: int) -> None:
+    body = bytes(range(256)) * (size // 256)
+    for _ in range(2):
+        call = lines.call(WATCHED, body)
+        stream = lines.wire.asked().stream
+        assert lines.call(OTHER, b"meanwhile").result().startswith(b"meanwhile")
+        lines.wire.do(lines.wire.relay.forward, stream)
+        lines.wire.answered()
+        assert lines.call(OTHER, b"meanwhile").result().startswith(b"meanwhile")
+        lines.wire.do(lines.wire.relay.tell, stream)
+        assert call.result()[: len(body)] == body
+    assert lines.call(OTHER, body).result() == body + b" x3"
+
+
+def test_many_that_are_held_leave_room_for_others(lines: Lines) -> None:
+    body = b"b" * 10_000
+    calls = [lines.call(WATCHED, body) for _ in range(30)]
+    asked = [lines.wire.asked() for _ in calls]
+    for each in asked:
+        lines.wire.do(lines.wire.relay.forward, each.stream)
+    for _ in calls:
+        lines.wire.answered()
+    assert lines.call(OTHER, b"o" * 200_000).result() == b"o" * 200_000 + b" x1"
+    for each in asked:
+        lines.wire.do(lines.wire.relay.tell, each.stream)
+    assert all(call.result().startswith(body) for call in calls)
+
+
+def test_a_large_request_is_sent_twice(lines: Lines) -> None:
+    body = b"l" * 300_000
+    call = lines.call(WATCHED, body)
+    stream = lines.wire.asked().stream
+    lines.wire.do(lines.wire.relay.copy, stream)
+    lines.wire.do(lines.wire.relay.forward, stream)
+    lines.wire.answered()
+    lines.wire.do(lines.wire.relay.tell, stream)
+    assert call.result().startswith(body)
+    for _ in range(5):
+        assert lines.call(OTHER, body).result().startswith(body)
+    wait_until("both were heard", lambda: lines.server.heard.count(body), lambda n: n == 7, timeout=PATIENCE)
+
+
+def test_large_calls_that_are_lost_leave_room_for_others(lines: Lines) -> None:
+    body = b"l" * 300_000
+    for after in (False, True):
+        for _ in range(3):
+            call = lines.call(WATCHED, body)
+            stream = lines.wire.asked().stream
+            if after:
+                lines.wire.do(lines.wire.relay.forward, stream)
+                lines.wire.answered()
+            lines.wire.do(lines.wire.relay.reset, stream)
+            with pytest.raises(grpc.RpcError):
+                call.result()
+    assert lines.call(OTHER, body).result().startswith(body)
+
+
+def test_a_request_that_goes_on_is_held_at_its_first_message(lines: Lines) -> None:
+    more: Queue[bytes | None] = Queue()
+    more.put(b"first")
+    upload: Any = lines.channel.stream_unary(UPLOAD).future
+    call = upload(iter(more.get, None), timeout=PATIENCE)
+    asked = lines.wire.asked()
+    assert (asked.path, asked.body) == (UPLOAD, b"first")
+    assert lines.server.heard == []
+    lines.wire.do(lines.wire.relay.forward, asked.stream)
+    more.put(b"m" * 200_000)
+    more.put(None)
+    lines.wire.answered()
+    lines.wire.do(lines.wire.relay.tell, asked.stream)
+    assert call.result() == b"first" + b"m" * 200_000
+
+
+def test_a_call_of_which_both_sides_go_on_is_held_twice(lines: Lines) -> None:
+    more: Queue[bytes | None] = Queue()
+    more.put(b"f" * 100_000)
+    talk: Any = lines.channel.stream_stream(TALK)
+    call = talk(iter(more.get, None), timeout=PATIENCE)
+    asked = lines.wire.asked()
+    assert len(asked.body) == 100_000
+    lines.wire.do(lines.wire.relay.forward, asked.stream)
+    assert len(lines.wire.streamed().body) == 100_000
+    lines.wire.do(lines.wire.relay.tell, asked.stream)
+    assert len(next(call)) == 100_000
+    more.put(b"second")
+    assert next(call) == b"second"
+    more.put(None)
+    assert list(call) == []
+
+
+def test_a_first_message_that_is_sent_twice_is_the_whole_of_the_copy(lines: Lines) -> None:
+    more: Queue[bytes | None] = Queue()
+    more.put(b"first")
+    talk: Any = lines.channel.stream_stream(TALK)
+    call = talk(iter(more.get, None), timeout=PATIENCE)
+    stream = lines.wire.asked().stream
+    lines.wire.do(lines.wire.relay.copy, stream)
+    wait_until("the copy is heard", lambda: lines.server.heard == [b"first"], timeout=PATIENCE)
+    lines.wire.do(lines.wire.relay.forward, stream)
+    lines.wire.streamed()
+    lines.wire.do(lines.wire.relay.tell, stream)
+    more.put(None)
+    assert list(call) == [b"first"]
+    assert lines.server.heard == [b"first", b"first"]
+
+
+def test_calls_that_are_let_go_are_not_held_again(lines: Lines) -> None:
+    body = b"b" * 100_000
+    calls = [lines.call(WATCHED, body) for _ in range(4)]
+    asked = [lines.wire.asked() for _ in calls]
+    lines.wire.do(lines.wire.relay.forward, asked[0].stream)
+    lines.wire.answered()
+    lines.wire.do(lambda _: lines.wire.relay.let_go(), 0)
+    assert all(call.result().startswith(body) for call in calls)

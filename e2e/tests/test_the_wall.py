@@ -28,6 +28,7 @@ PURE = sorted(
         PACKAGE / "providers" / "netns" / "netem.py",
         PACKAGE / "goplugin" / "handshake.py",
         PACKAGE / "tap" / "frames.py",
+        PACKAGE / "tap" / "flow.py",
         PACKAGE / "tap" / "relay.py",
         PACKAGE / "tap" / "wire.py",
         PACKAGE / "tap" / "calls.py",

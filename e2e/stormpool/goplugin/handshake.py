@@ -16,6 +16,9 @@ SOCKET_DIRECTORY = "PLUGIN_UNIX_SOCKET_DIR"
 API = "v0.1.0"  # of devices and drivers (nomad, plugins/{device,drivers}/versions.go)
 
 
+Address = str | tuple[str, int]  # a socket's path, or a host and a port
+
+
 class NoHandshake(Exception):
     """A line is none that a plugin begins with."""
 
@@ -33,14 +36,27 @@ class Handshake:
 
     @classmethod
     def parse(cls, line: str) -> Handshake:
-        """Read a line. Raises `NoHandshake` when it is none, or of a protocol that is not gRPC."""
+        """Read a line. Raises `NoHandshake` when it is none, or names a protocol or a place that none has."""
         core, *fields = line.strip().split("|")
         if len(fields) < 4 or not core.isdigit() or not fields[0].isdigit():
             raise NoHandshake(f"{line.strip()!r} is no line VERSION|VERSION|NETWORK|ADDRESS|PROTOCOL")
         app, network, address, speaks, *more = fields
         if speaks != "grpc":
             raise NoHandshake(f"the plugin speaks {speaks!r}, and Nomad's speak grpc")
-        return cls(address, network, int(core), int(app), speaks, tuple(more))
+        said = cls(address, network, int(core), int(app), speaks, tuple(more))
+        if network not in ("unix", "tcp") or (network == "tcp" and not _port(address).isdecimal()):
+            raise NoHandshake(
+                f"the plugin listens at {address!r} of {network!r}: neither a socket nor a port"
+            )
+        return said
+
+    @property
+    def where(self) -> Address:
+        """Where the plugin listens."""
+        if self.network == "unix":
+            return self.address
+        host = self.address.removesuffix(":" + _port(self.address))
+        return host.strip("[]"), int(_port(self.address))
 
     @property
     def line(self) -> str:
@@ -48,6 +64,10 @@ class Handshake:
         said = (self.core, self.app, self.network, self.address, self.speaks, *self.more)
         return "|".join(map(str, said))
 
-    def at(self, address: str) -> Handshake:
-        """The same of a plugin that listens elsewhere."""
-        return replace(self, address=address)
+    def at(self, socket: str) -> Handshake:
+        """The same of a plugin that listens at a unix socket."""
+        return replace(self, network="unix", address=socket)
+
+
+def _port(address: str) -> str:
+    return address.rpartition(":")[2]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import queue
+import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,14 +14,14 @@ from stormpool.goplugin.calls import over_when_gone
 from stormpool.goplugin.protos import stdio, stdio_rpc
 
 MOST_KEPT = 1000  # writes kept for an agent that does not listen yet
-NOBODY_LISTENS = b""  # what no write is
 
 
 class Writer(io.TextIOBase):
     """Standard output, once the plugin is up."""
 
-    def __init__(self, written: queue.Queue[bytes]) -> None:
-        self._written = written
+    def __init__(self) -> None:
+        self._written: deque[bytes] = deque()
+        self._changed = threading.Condition()
 
     def writable(self) -> bool:
         """It can be."""
@@ -28,29 +29,34 @@ class Writer(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Have it told; lost where nobody has listened for long."""
-        if not self._written.full():
-            self._written.put_nowait(text.encode())
+        with self._changed:
+            if len(self._written) < MOST_KEPT:
+                self._written.append(text.encode())
+            self._changed.notify_all()
         return len(text)
 
     def wake(self) -> None:
-        """Have whoever waits for a write look whether he is still listened to."""
-        if not self._written.full():  # nobody waits for what is there
-            self._written.put_nowait(NOBODY_LISTENS)
+        """Have everyone who waits for a write look whether he is still listened to."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def next(self, over: threading.Event) -> bytes | None:
+        """The next write, waited for; None once it is over: what is written then is for who listens still."""
+        with self._changed:
+            self._changed.wait_for(lambda: over.is_set() or self._written)
+            return None if over.is_set() else self._written.popleft()
 
 
 class StdioService(stdio_rpc.GRPCStdioServicer):  # type: ignore[misc,name-defined]
-    """Tells what is written to `writer`, to the one who asked first."""
+    """Tells what is written to `writer`, each write to one who asked."""
 
     def __init__(self) -> None:
-        self._written: queue.Queue[bytes] = queue.Queue(MOST_KEPT)
-        self.writer = Writer(self._written)
+        self.writer = Writer()
 
     def StreamStdio(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """All that is printed, until nobody listens: waited for at once, as a plugin ends no sooner."""
         over = over_when_gone(context)
         if not context.add_callback(self.writer.wake):
             return
-        while not over.is_set():
-            said = self._written.get()
-            if said != NOBODY_LISTENS:
-                yield stdio.StdioData(channel=stdio.StdioData.STDOUT, data=said)
+        while (said := self.writer.next(over)) is not None:
+            yield stdio.StdioData(channel=stdio.StdioData.STDOUT, data=said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import select
 import socket
 import threading
@@ -13,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from stormpool.errors import MachineError
 from stormpool.store import Recorder
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Held, Hello, Names
 from stormpool.tap.messages import Protocol
 from stormpool.wait import wait_until
+
+log = logging.getLogger(__name__)
 
 SOCKET = "tap.sock"
 # Seconds that what a tap tells waits to be read. Read at once, it would be parsed while the caller and the
@@ -78,6 +82,7 @@ class Collector:
         self._numbers: dict[str, Iterator[int]] = {}  # of the next call, for each tap by its name
         self._names: Names = {}
         self._busy: set[socket.socket] = set()  # what these told is being read
+        self._unread: list[Exception] = []  # why a tap is heard no more
         self._orders = threading.Lock()
         self._watched: list[str] = []
         self._on_held: Callable[[HeldCall], None] = HeldCall.go_on
@@ -94,7 +99,11 @@ class Collector:
             self._say_watched(tap)
 
     def hear_out(self) -> None:
-        """Return when all that the taps have told by now is in the history. Raises `TimedOut`."""
+        """Return when all that the taps have told by now is in the history.
+
+        Raises `TimedOut`, and `MachineError` where something told could not be: a part of what happened is
+        missing then, and nothing is to be judged by the rest.
+        """
         wait_until(
             "every tap is heard out",
             self._unheard,
@@ -102,6 +111,8 @@ class Collector:
             timeout=HEAR_OUT,
             ignoring=(OSError, ValueError),  # one has just ended, and its socket with it
         )
+        for error in self._unread:
+            raise MachineError(f"what a tap told could not be written down: {error!r}") from error
 
     def close(self) -> None:
         """Hear no more; every tap ends by itself then."""
@@ -112,7 +123,13 @@ class Collector:
             each.close()
 
     def _say_watched(self, tap: socket.socket) -> None:
-        _say(tap, self._orders, {"watch": self._watched, "streams": self._protocol.streams})
+        protocol = self._protocol
+        order: dict[str, object] = {
+            "watch": self._watched,
+            "streams": protocol.streams,
+            "uploads": protocol.uploads,
+        }
+        _say(tap, self._orders, order)
 
     def _unheard(self) -> int:
         readable = select.select(self._taps, [], [], 0)[0]
@@ -128,31 +145,42 @@ class Collector:
                 threading.Thread(target=self._hear, args=(tap,), name="tap", daemon=True).start()
 
     def _hear(self, tap: socket.socket) -> None:
-        with contextlib.suppress(OSError, msgspec.DecodeError), tap.makefile("rb", buffering=0) as stream:
-            hello = msgspec.json.decode(stream.readline(), type=Hello)
-            numbers = self._numbers.setdefault(hello.name, itertools.count(1))
-            calls = Calls(hello, self._protocol, self._recorder, numbers, self._names)
-            self._read(tap, calls)
-            if not self._closing.is_set():
-                for event in calls.lost(time.monotonic_ns()):
-                    self._recorder.write(event)
-        self._taps.remove(tap)
-        self._busy.discard(tap)
-        tap.close()
+        """Write down all that a tap tells, until it ends; one that cannot be heard to its end is let go."""
+        try:
+            self._write_down(tap)
+        except Exception as error:  # whatever it is: the run is told, and the plugin's calls go on
+            log.exception("a tap is heard no more")
+            self._unread.append(error)
+        finally:
+            self._taps.remove(tap)
+            self._busy.discard(tap)
+            tap.close()
 
-    def _read(self, tap: socket.socket, calls: Calls) -> None:
-        """Write down all that a tap tells, until it ends."""
+    def _write_down(self, tap: socket.socket) -> None:
+        hello = _greeting(tap)
+        if hello is None:
+            return
+        numbers = self._numbers.setdefault(hello.name, itertools.count(1))
+        calls = Calls(hello, self._protocol, self._recorder, numbers, self._names)
         records = wire.Decoder()
-        with contextlib.suppress(ConnectionResetError):  # it had an order left to read
+        for data in self._told(tap):
+            for record in records.feed(data):
+                self._tell(calls, record, tap)
+        for record in records.rest():
+            self._tell(calls, record, tap)
+        if not self._closing.is_set():
+            for event in calls.lost(time.monotonic_ns()):
+                self._recorder.write(event)
+
+    def _told(self, tap: socket.socket) -> Iterator[bytes]:
+        """What a tap tells, as it comes, until it ends."""
+        with contextlib.suppress(OSError):  # it had an order left to read, or nobody hears any more
             while tap.recv(1, socket.MSG_PEEK):
                 self._busy.add(tap)
                 if not self._watched:  # else somebody may be waiting for an answer
                     self._closing.wait(LAG)
-                for record in records.feed(tap.recv(MOST)):
-                    self._tell(calls, record, tap)
+                yield tap.recv(MOST)
                 self._busy.discard(tap)
-        for record in records.rest():
-            self._tell(calls, record, tap)
 
     def _tell(self, calls: Calls, record: wire.Record, tap: socket.socket) -> None:
         for event in calls.take(record):
@@ -160,3 +188,11 @@ class Collector:
                 self._on_held(HeldCall(event, tap, self._orders))
             else:
                 self._recorder.write(event)
+
+
+def _greeting(tap: socket.socket) -> Hello | None:
+    """Which tap speaks; None when it ended before it said so."""
+    with contextlib.suppress(OSError), tap.makefile("rb", buffering=0) as stream:
+        line = stream.readline()
+        return msgspec.json.decode(line, type=Hello) if line.endswith(b"\n") else None
+    return None

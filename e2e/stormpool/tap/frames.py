@@ -254,9 +254,10 @@ def without_padding(payload: bytes, flags: int) -> bytes:
 
 
 UNKNOWN = 2  # gRPC's code for an answer that names none
+KNOWN = {str(code) for code in range(17)}  # as they are sent
 
 
 def status_of(fields: dict[str, str]) -> tuple[int, str]:
-    """The gRPC status and message of an answer; UNKNOWN where none is given, as gRPC's clients have it."""
+    """The gRPC status and message of an answer; UNKNOWN where it is none, as gRPC's clients have it."""
     given = fields.get("grpc-status", "")
-    return int(given) if given.isdigit() else UNKNOWN, unquote(fields.get("grpc-message", ""))
+    return int(given) if given in KNOWN else UNKNOWN, unquote(fields.get("grpc-message", ""))

@@ -62,6 +62,11 @@ class Holding(Joined):
                 case "cut":
                     self._end("tap")
 
+    def let_go(self) -> None:
+        """Every call that is held goes on, to its end."""
+        with self._lock, contextlib.suppress(OSError):
+            self._carry_out(self._relay.let_go(), time.monotonic_ns())
+
     def _from_caller(self) -> None:
         self._read(Side.CALLER)
 

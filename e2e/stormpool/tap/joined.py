@@ -47,6 +47,10 @@ class Joined(ABC):
     def obey(self, order: dict[str, Any]) -> None:
         """Carry out what the harness says becomes of a held call."""
 
+    @abstractmethod
+    def let_go(self) -> None:
+        """Nobody says any more what becomes of held calls: they go on."""
+
     def _end(self, who: str) -> None:
         """One end has closed: gRPC knows no half-open connections, so both go."""
         if not self._over.acquire(blocking=False):

@@ -42,6 +42,7 @@ class Method:
     request: type[Message]
     response: type[Message]
     streams: bool  # it answers with any number of messages, be it for ever
+    uploads: bool  # it asks with any number of messages
 
     def asked(self, body: bytes) -> dict[str, str]:
         """The fields of a request that are set, by name."""
@@ -77,6 +78,11 @@ class Protocol(Mapping[str, Method]):
         """The names of the methods that answer with any number of messages."""
         return sorted({each.name for each in self.values() if each.streams})
 
+    @property
+    def uploads(self) -> list[str]:
+        """The names of the methods that ask with any number of messages."""
+        return sorted({each.name for each in self.values() if each.uploads})
+
     def asked(self, path: str, body: bytes) -> dict[str, str]:
         """What a call's request says; of a method that is not known, that it was not read."""
         method = self.get(path)
@@ -90,7 +96,7 @@ class Protocol(Mapping[str, Method]):
 
 def _method(each: MethodDescriptor) -> Method:
     request, response = map(message_factory.GetMessageClass, (each.input_type, each.output_type))
-    return Method(each.name, request, response, each.server_streaming)
+    return Method(each.name, request, response, each.server_streaming, each.client_streaming)
 
 
 def _unknown(path: str) -> dict[str, str]:
@@ -98,13 +104,16 @@ def _unknown(path: str) -> dict[str, str]:
 
 
 def _described(kind: type[Message], body: bytes) -> dict[str, str]:
-    """The fields of a message that are set; what does not parse is told as such, for a tap is no judge."""
+    """The fields of a message that are set; what cannot be read is told as such, for a tap is no judge.
+
+    A message may parse and yet not be shown: its time may be in milliseconds, its nanoseconds negative.
+    """
     message = kind()
     try:
         message.ParseFromString(body)
-    except DecodeError as error:
+        shown = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    except (DecodeError, json_format.Error) as error:
         return {UNPARSED: str(error)}
-    shown = json_format.MessageToDict(message, preserving_proto_field_name=True)
     return {name: _text(name, value) for name, value in shown.items() if not _hidden(name)}
 
 

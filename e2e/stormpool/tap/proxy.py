@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from stormpool.goplugin.handshake import Address
 from stormpool.tap.joined import Joined
 from stormpool.tap.report import Report
 from stormpool.tap.splice import Splice
@@ -29,12 +30,13 @@ BACKLOG = 128
 class Tap:
     """Accepts callers and joins each to the plugin."""
 
-    def __init__(self, listen: str, plugin: str, report: Report) -> None:
+    def __init__(self, listen: str, plugin: Address, report: Report) -> None:
         self._plugin = plugin
         self._report = report
         self._met = False  # the plugin has listened at least once
         self._watched: frozenset[str] = frozenset()  # methods whose calls are held
         self._streams: frozenset[str] = frozenset()  # methods that answer with any number of messages
+        self._uploads: frozenset[str] = frozenset()  # methods that ask with any number of messages
         self._connections: dict[int, Joined] = {}
         Path(listen).parent.mkdir(parents=True, exist_ok=True)
         Path(listen).unlink(missing_ok=True)
@@ -43,7 +45,19 @@ class Tap:
         self._listener.listen(BACKLOG)
 
     def serve(self) -> None:
-        """Accept callers until the collector goes away, which is when the harness does."""
+        """Accept callers until the collector goes away, which is when the harness does.
+
+        Who is connected stays so, as far as this process lives on: no call is held any more.
+        """
+        try:
+            self._serve()
+        finally:
+            self._listener.close()
+            self._watched = frozenset()
+            for connection in self._connections.values():
+                connection.let_go()
+
+    def _serve(self) -> None:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         poll.register(self._report.socket, select.POLLIN)
@@ -85,13 +99,16 @@ class Tap:
         relay = Relay(
             lambda path: path.rpartition("/")[2] in self._watched,
             lambda path: path.rpartition("/")[2] in self._streams,
+            lambda path: path.rpartition("/")[2] in self._uploads,
         )
         return Holding(number, caller, plugin, self._report, relay)
 
     def _obey(self, order: dict[str, Any]) -> None:
         """Hold other methods from now on, or do with a held call as told."""
         if "watch" in order:
-            self._watched, self._streams = frozenset(order["watch"]), frozenset(order["streams"])
+            self._watched, self._streams, self._uploads = (
+                frozenset(order[each]) for each in ("watch", "streams", "uploads")
+            )
             if self._watched:
                 for connection in self._connections.values():
                     connection.retire()
@@ -108,16 +125,29 @@ class Tap:
         """
         deadline = time.monotonic() + FIRST_CONTACT
         while True:
-            plugin = socket.socket(socket.AF_UNIX)
             try:
-                plugin.connect(self._plugin)
+                plugin = _connect(self._plugin)
             except OSError:
-                plugin.close()
                 if self._met or time.monotonic() > deadline or _hangs_up(caller, within=LOOK_EVERY):
                     return None
             else:
                 self._met = True
                 return plugin
+
+
+def _connect(address: Address) -> socket.socket:
+    """A connection to what listens somewhere. Raises `OSError` when nothing does."""
+    if not isinstance(address, str):
+        made = socket.create_connection(address)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a call is not to wait for the next one
+        return made
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        made.connect(address)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _peer(caller: socket.socket) -> int:

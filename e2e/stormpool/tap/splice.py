@@ -42,6 +42,9 @@ class Splice(Joined):
     def obey(self, order: dict[str, Any]) -> None:
         """Nothing: no call is held here."""
 
+    def let_go(self) -> None:
+        """Nothing, for the same reason."""
+
     def _say_goodbye(self) -> None:
         if self._retiring and self._frames.between:
             self._retiring = False
@@ -86,11 +89,12 @@ class FrameEnds:
     def __init__(self) -> None:
         self._header = b""
         self._left = 0
+        self._begun = False
 
     @property
     def between(self) -> bool:
-        """Whether what has passed ends with a frame."""
-        return not self._header and not self._left
+        """Whether what has passed ends with a frame: not before the first, which is the server's SETTINGS."""
+        return self._begun and not self._header and not self._left
 
     def feed(self, data: memoryview) -> None:
         """Take what has passed now."""
@@ -107,3 +111,4 @@ class FrameEnds:
             if len(self._header) == FRAME_HEADER:
                 self._left = int.from_bytes(self._header[:3], "big")
                 self._header = b""
+                self._begun = True
