@@ -9,7 +9,7 @@ import msgspec
 
 from stormpool.goplugin import schema
 from stormpool.goplugin.attributes import attribute_of
-from stormpool.goplugin.device import Group, Reservation, Statistics, group_of, reservation_of, statistics_of
+from stormpool.goplugin.device import Group, Reservation, Statistics, groups_of, reservation_of, statistics_of
 from stormpool.goplugin.driver import (
     Capabilities,
     Executed,
@@ -78,8 +78,14 @@ class DrivenDevice(Driven):
 
     def fingerprint(self) -> Listening[tuple[Group, ...]]:
         """What devices there are, as it is told."""
-        stream = self._device.Fingerprint(device.FingerprintRequest())
-        return Listening(stream, lambda said: tuple(group_of(each) for each in said.device_group))
+        return Listening(self._fingerprint(), groups_of)
+
+    def fingerprint_messages(self) -> Listening[Any]:
+        """The same, as the messages that come."""
+        return Listening(self._fingerprint(), lambda said: said)
+
+    def _fingerprint(self) -> Any:
+        return self._device.Fingerprint(device.FingerprintRequest())
 
     def reserve(self, *ids: str) -> Reservation:
         """Have devices made ready for a task."""

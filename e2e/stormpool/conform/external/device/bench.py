@@ -10,7 +10,7 @@ from stormpool.conform.external.bench import Bench
 from stormpool.conform.external.plugin import Instance
 from stormpool.conform.rule import Broken, NotOffered
 from stormpool.errors import MachineError
-from stormpool.goplugin.device import Group, Reservation
+from stormpool.goplugin.device import Group, Reservation, groups_of
 from stormpool.goplugin.drive import DrivenDevice
 from stormpool.goplugin.listening import Listening
 from stormpool.goplugin.process import PluginProcess
@@ -33,7 +33,7 @@ class DeviceBench(Bench[DrivenDevice]):
 
     def listen(self, instance: Instance[DrivenDevice]) -> None:
         """Listen to what devices it tells of."""
-        instance.streams["Fingerprint"] = instance.driven.fingerprint()
+        instance.streams["Fingerprint"] = instance.driven.fingerprint_messages()
 
     def put_to_use(self) -> None:
         """Reserve a device, where there is any."""
@@ -47,15 +47,21 @@ class DeviceBench(Bench[DrivenDevice]):
         for stream in streams:
             stream.stop()
 
-    def groups(self, instance: Instance[DrivenDevice] | None = None) -> tuple[Group, ...]:
-        """What a process tells of first, the main one when none is given. Raises `Broken` when nothing."""
+    def messages(self, instance: Instance[DrivenDevice] | None = None) -> Sequence[Any]:
+        """What a process has told of its devices so far, the main one when none is given.
+
+        Raises `Broken` when it tells nothing.
+        """
         stream = (instance or self.main).streams["Fingerprint"]
         try:
-            first = stream.first(FIRST_WITHIN)
+            stream.first(FIRST_WITHIN)
         except MachineError as error:
             raise Broken(f"it told of no devices: {error}") from error
-        assert isinstance(first, tuple)
-        return first
+        return tuple(stream.said)
+
+    def groups(self, instance: Instance[DrivenDevice] | None = None) -> tuple[Group, ...]:
+        """What it told last."""
+        return groups_of(self.messages(instance)[-1])
 
     def ids(self) -> list[str]:
         """The ids of the devices it tells of."""
