@@ -16,8 +16,6 @@ from stormpool.goplugin.driver import (
     Exit,
     Fingerprint,
     Handle,
-    Health,
-    Isolation,
     Status,
     Task,
     TaskEvent,
@@ -25,6 +23,9 @@ from stormpool.goplugin.driver import (
     exit_of,
     handle_of,
     handle_to,
+    health_of,
+    isolation_of,
+    named,
     status_of,
     task_to,
     usage_of,
@@ -55,7 +56,7 @@ class Driven:
         """Name, kind and versions."""
         said = self._base.PluginInfo(base.PluginInfoRequest(), timeout=RPC_TIMEOUT)
         apis = tuple(said.plugin_api_versions)
-        return Info(said.name, base.PluginType.Name(said.type), said.plugin_version, apis)
+        return Info(said.name, named(base.PluginType, said.type), said.plugin_version, apis)
 
     def config_spec(self) -> Any:
         """What can be configured, as an `hclspec.Spec`."""
@@ -118,7 +119,7 @@ class DrivenDriver(Driven):
         """What the driver can do."""
         can = self._driver.Capabilities(driver.CapabilitiesRequest(), timeout=RPC_TIMEOUT).capabilities
         kinds = driver.DriverCapabilities
-        isolation = Isolation(kinds.FSIsolation.Name(can.fs_isolation))
+        isolation = isolation_of(can.fs_isolation)
         return Capabilities(can.send_signals, can.exec, isolation, can.mount_configs != kinds.NO_MOUNTS)
 
     def fingerprint(self) -> Listening[Fingerprint]:
@@ -176,9 +177,8 @@ class DrivenDriver(Driven):
 
 
 def _fingerprint_of(said: Any) -> Fingerprint:
-    health = Health(driver.FingerprintResponse.HealthState.Name(said.health))
     attributes = {name: attribute_of(value) for name, value in said.attributes.items()}
-    return Fingerprint(health, said.health_description, attributes)
+    return Fingerprint(health_of(said.health), said.health_description, attributes)
 
 
 def _event_of(said: Any) -> TaskEvent:

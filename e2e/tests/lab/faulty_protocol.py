@@ -52,6 +52,12 @@ def info_of_few(self: Any, request: Any, context: Any) -> Any:
     return PLUGIN_INFO(self, request, context) if few else base.PluginInfoResponse()
 
 
+def info_of_no_kind(self: Any, request: Any, context: Any) -> Any:
+    said = PLUGIN_INFO(self, request, context)
+    said.type = 9
+    return said
+
+
 class Anything(grpc.GenericRpcHandler):
     def service(self, details: Any) -> Any:
         return grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
@@ -109,6 +115,7 @@ def put(where: Any, name: str, value: Any) -> Callable[[], None]:
 BREAK: dict[str, Callable[[], object]] = {
     "chatter": lambda: print("hello"),
     "no_cookie": lambda: os.environ.update({COOKIE: COOKIE_VALUE}),
+    "no_kind": put(base_service.BaseService, "PluginInfo", info_of_no_kind),
     "not_serving": put(serve, "SERVICE", "other"),
     "empty_schema": put(schema, "spec_of", empty),
     "configured_once": put(base_service.BaseService, "SetConfig", once),

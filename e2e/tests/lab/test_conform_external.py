@@ -87,6 +87,7 @@ FAULTY = [
     device("no_cookie", *of("not by hand", "no cookie", "another cookie")),
     device("not_serving", "it serves"),
     device("no_version", "it says what it is"),
+    device("no_kind", "it says what it is"),
     device("empty_schema", "what can be configured"),
     device("configured_once", "configured twice"),
     device("gullible", *of("a wrong configuration", "no MessagePack", "no object")),
@@ -130,6 +131,7 @@ FAULTY = [
     driver("empty_task_schema", "what tasks can be told"),
     driver("fickle_capabilities", "what it can do"),
     driver("unhealthy", "its health"),
+    driver("no_health", "its health"),
     driver("healthy_once", "its health again"),
     driver("starts_nothing", "a task"),
     driver("tells_wrong_codes", *of("the exit code", "0", "7", "255")),
@@ -159,6 +161,7 @@ FAULTY = [
     driver("dies_of_signals", "no such signal"),
     driver("tells_no_codes", "a command"),
     driver("no_result", "what is known"),
+    driver("no_state", "what is known"),
     driver("silent_statistics", "what it uses"),
     driver("endless_statistics", "statistics end with it"),
     driver("leaky_start", *of("a start that fails", "no such command", "no configuration", "no mount")),
@@ -188,6 +191,10 @@ SOONER = [
     ("GONE_WITHIN", 1.5, (external_bench, configuring, ending, task)),
     ("TERM_WITHIN", 2.5, (ending,)),
     ("REFUSES_WITHIN", 2.0, (beginning,)),
+]
+# What is otherwise than in the samples, and right: these rules must not accuse it.
+RIGHT = [
+    driver("unveiled", "what it can do", "a task", "its directories"),
 ]
 GOOD = [device(""), driver("")]
 
@@ -233,7 +240,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
             finally:
                 free.put(node)
 
-        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *FAULTY)}
+        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *RIGHT, *FAULTY)}
 
 
 @pytest.mark.parametrize("faulty", FAULTY, ids=str)
@@ -248,6 +255,13 @@ def test_a_good_one_keeps_every_rule(good: Faulty, judged: Judged) -> None:
     found = judged[str(good)].result()
     assert all(result.outcome is Outcome.PASSED for result in found), results.table(found)
     assert not [result for result in found if "left behind" in result.words], results.table(found)
+
+
+@pytest.mark.parametrize("right", RIGHT, ids=str)
+def test_what_is_right_is_not_accused(right: Faulty, judged: Judged) -> None:
+    found = judged[str(right)].result()
+    assert {result.rule for result in found} == set(right.breaks)
+    assert all(result.outcome is Outcome.PASSED for result in found), results.table(found)
 
 
 def test_every_rule_names_some_fault() -> None:

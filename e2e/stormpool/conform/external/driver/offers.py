@@ -44,6 +44,8 @@ def its_health(bench: DriverBench) -> str:
     except TimedOut:
         raise Broken(f"nothing within {FIRST_WITHIN:g} s") from None
     found = bench.health(instance)
+    if not isinstance(found.health, Health):
+        raise Broken(f"its health is {found.health}, which agents take for {Health.UNDETECTED}")
     if found.health is not Health.HEALTHY and not found.why:
         raise Broken(f"it is {found.health}, and does not say why")
     return f"{found.health} after {time.monotonic() - began:.2f} s: {found.why or 'no more'}"
