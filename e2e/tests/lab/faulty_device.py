@@ -56,12 +56,20 @@ class Directories:
         hidden = [path.name for path in KEPT.iterdir()] if faulty("hides") and KEPT.exists() else []
         return [id for id in ids if id not in hidden]
 
+    @property
+    def _ill(self) -> list[str]:
+        if faulty("one_ill") or faulty("falls_ill"):
+            return self._ids[:1]
+        return self._ids if faulty("all_ill") else []
+
     def fingerprint(self, over: threading.Event) -> Iterator[Sequence[Group]]:
         self._seen = True
         if faulty("late"):
             over.wait()
         vendor = "" if faulty("nameless") else "acme"
-        told = tuple(Instance(id) for id in self._ids)
+        if faulty("falls_ill"):
+            yield [Group(vendor, "directory", "plain", tuple(Instance(id) for id in self._ids))]
+        told = tuple(Instance(id, id not in self._ill, "worn") for id in self._ids)
         groups = [Group(vendor, "directory", "plain", told, ATTRIBUTES)]
         yield [*groups, Group("acme", "other", "plain", groups[0].instances)] if faulty("twins") else groups
         while not over.wait(0.1) and not faulty("ends"):
@@ -82,6 +90,7 @@ class Directories:
         if not ids and faulty("dies_of_none"):
             os._exit(3)
         wrong = [id for id in ids if id not in self._ids] if not faulty("accepts_all") else []
+        wrong += [id for id in ids if id in self._ill]
         if wrong or not self._seen or faulty("reserves_none"):
             raise LookupError(f"no {wrong}")
         if len(ids) > 1 and faulty("one_at_a_time"):

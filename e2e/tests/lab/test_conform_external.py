@@ -193,9 +193,13 @@ SOONER = [
     ("REFUSES_WITHIN", 2.0, (beginning,)),
 ]
 # What is otherwise than in the samples, and right: these rules must not accuse it.
+RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
 RIGHT = [
+    device("one_ill", *RESERVING, "killed while reserving"),
+    device("falls_ill", "it serves", "configured twice", *RESERVING),
     driver("unveiled", "what it can do", "a task", "its directories"),
 ]
+ILL = device("all_ill", *RESERVING)
 GOOD = [device(""), driver("")]
 
 
@@ -240,7 +244,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
             finally:
                 free.put(node)
 
-        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *RIGHT, *FAULTY)}
+        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *RIGHT, ILL, *FAULTY)}
 
 
 @pytest.mark.parametrize("faulty", FAULTY, ids=str)
@@ -262,6 +266,12 @@ def test_what_is_right_is_not_accused(right: Faulty, judged: Judged) -> None:
     found = judged[str(right)].result()
     assert {result.rule for result in found} == set(right.breaks)
     assert all(result.outcome is Outcome.PASSED for result in found), results.table(found)
+
+
+def test_no_device_that_is_ill_is_reserved(judged: Judged) -> None:
+    found = judged[str(ILL)].result()
+    assert {result.outcome for result in found} == {Outcome.NOT_OFFERED}, results.table(found)
+    assert all("d0 is not healthy: worn" in result.words for result in found)
 
 
 def test_every_rule_names_some_fault() -> None:

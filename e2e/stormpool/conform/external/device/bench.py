@@ -37,7 +37,7 @@ class DeviceBench(Bench[DrivenDevice]):
 
     def put_to_use(self) -> None:
         """Reserve a device, where there is any."""
-        for id in self.ids()[:1]:
+        for id in self.healthy()[:1]:
             self.ask.reserve(id)
 
     def open_streams(self, instance: Instance[DrivenDevice]) -> None:
@@ -67,17 +67,30 @@ class DeviceBench(Bench[DrivenDevice]):
         """The ids of the devices it tells of."""
         return ids_of(self.groups())
 
+    def healthy(self) -> list[str]:
+        """The ids of those that it calls healthy: agents have no other reserved."""
+        return [id for group in self.groups() for id in healthy_of(group)]
+
     def some(self, count: int) -> list[str]:
-        """So many ids, of one group. Raises `NotOffered` where there are fewer."""
+        """So many ids of healthy devices, of one group. Raises `NotOffered` where there are fewer."""
         for group in self.groups():
-            if len(group.instances) >= count:
-                return [each.id for each in group.instances[:count]]
-        raise NotOffered(f"it tells of no {count} devices of one kind: --config may give it more")
+            if len(healthy_of(group)) >= count:
+                return healthy_of(group)[:count]
+        ill = [each for group in self.groups() for each in group.instances if not each.healthy]
+        why = "".join(f"; {each.id} is not healthy: {each.why or 'no more'}" for each in ill[:3])
+        raise NotOffered(
+            f"it tells of no {count} healthy devices of one kind: --config may give it more{why}"
+        )
 
 
 def ids_of(groups: Sequence[Group]) -> list[str]:
     """The ids of all devices."""
     return [each.id for group in groups for each in group.instances]
+
+
+def healthy_of(group: Group) -> list[str]:
+    """The ids of a group's healthy devices."""
+    return [each.id for each in group.instances if each.healthy]
 
 
 def shape(made: Reservation) -> tuple[object, ...]:
