@@ -102,6 +102,25 @@ def empty(config: Any) -> Any:
     return hcl.Spec(object=hcl.Object(attributes={"part": hcl.Spec()}))
 
 
+def odd(config: Any) -> Any:
+    """A specification with a part that agents refuse, or with parts that are seldom and right."""
+    said = SPEC_OF(config)
+    nested = hcl.Spec(object=hcl.Object(attributes={"size": hcl.Spec(Attr=hcl.Attr(type="number"))}))
+    parts = {
+        "strange_type": hcl.Spec(Attr=hcl.Attr(name="part", type="strng")),
+        "no_type": hcl.Spec(Attr=hcl.Attr(name="part")),
+        "no_type_of_all": hcl.Spec(block_attrs=hcl.BlockAttrs(name="part")),
+        "no_label": hcl.Spec(block_map=hcl.BlockMap(name="part", nested=nested)),
+        "seldom": hcl.Spec(block_map=hcl.BlockMap(name="part", labels=["its"], nested=nested)),
+    }
+    said.object.attributes["part"].CopyFrom(parts[FAULT])
+    if faulty("seldom"):
+        word = hcl.Spec(Attr=hcl.Attr(name="word", type="object({a=string, b=list(map(any))})"))
+        said.object.attributes["words"].CopyFrom(hcl.Spec(array=hcl.Array(values=[word])))
+    return said
+
+
+SPEC_OF = schema.spec_of
 PLUGIN_INFO = base_service.BaseService.PluginInfo
 SET_CONFIG = base_service.BaseService.SetConfig
 DECODE = schema.decode
@@ -118,6 +137,11 @@ BREAK: dict[str, Callable[[], object]] = {
     "no_kind": put(base_service.BaseService, "PluginInfo", info_of_no_kind),
     "not_serving": put(serve, "SERVICE", "other"),
     "empty_schema": put(schema, "spec_of", empty),
+    "strange_type": put(schema, "spec_of", odd),
+    "no_type": put(schema, "spec_of", odd),
+    "no_type_of_all": put(schema, "spec_of", odd),
+    "no_label": put(schema, "spec_of", odd),
+    "seldom": put(schema, "spec_of", odd),
     "configured_once": put(base_service.BaseService, "SetConfig", once),
     "gullible": put(schema, "decode", gullible),
     "exclusive": put(base_service.BaseService, "SetConfig", exclusive),

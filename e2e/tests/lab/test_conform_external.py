@@ -89,6 +89,9 @@ FAULTY = [
     device("no_version", "it says what it is"),
     device("no_kind", "it says what it is"),
     device("empty_schema", "what can be configured"),
+    device("no_type", "what can be configured"),
+    device("no_type_of_all", "what can be configured"),
+    device("no_label", "what can be configured"),
     device("configured_once", "configured twice"),
     device("gullible", *of("a wrong configuration", "no MessagePack", "no object")),
     device("exclusive", "tried beside it"),
@@ -129,6 +132,7 @@ FAULTY = [
     device("others_statistics", "statistics are of its devices"),
     device("timeless", "statistics have their time"),
     driver("empty_task_schema", "what tasks can be told"),
+    driver("strange_type", "what can be configured", "what tasks can be told"),
     driver("fickle_capabilities", "what it can do"),
     driver("unhealthy", "its health"),
     driver("no_health", "its health"),
@@ -195,6 +199,7 @@ SOONER = [
 # What is otherwise than in the samples, and right: these rules must not accuse it.
 RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
 RIGHT = [
+    driver("seldom", "what can be configured", "configured twice", "what tasks can be told", "a task"),
     device("one_ill", *RESERVING, "killed while reserving"),
     device("falls_ill", "it serves", "configured twice", *RESERVING),
     driver("unveiled", "what it can do", "a task", "its directories"),

@@ -16,7 +16,7 @@ from stormpool.goplugin.driver import Health
 
 @rule(source="nomad taskrunner/task_runner.go initDriver; hclspecutils/dec.go decodeSpecBlock")
 def what_tasks_can_be_told(bench: DriverBench) -> None:
-    """The schema of a task's configuration says of each of its parts what it is."""
+    """The schema of a task's configuration says of each of its parts what it is, its type and name."""
     spec = bench.ask.task_spec()
     must_be_whole(spec, "a task's configuration")
     bench.ask.task_config(bench.task.filled((*bench.task.shell, "-c", "true")))
