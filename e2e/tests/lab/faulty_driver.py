@@ -164,7 +164,7 @@ class Processes:
         if faulty("starts_twice"):
             time.sleep(0.3)
         self._tasks[task.id] = Running(task, directory)
-        return str(directory).encode()
+        return b"" if faulty("stateless") else str(directory).encode()
 
     def _spec(self, task: Task, argv: list[str]) -> dict[str, Any]:
         env = {} if faulty("no_variables") else dict(task.env)
@@ -192,11 +192,16 @@ class Processes:
             return
         if faulty("finds_nothing"):
             return
+        own = (
+            f"{handle.task.directory}/state" if faulty("stateless") else handle.state.decode(errors="replace")
+        )
         try:
-            found = Running(handle.task, Path(handle.state.decode()))
+            found = Running(handle.task, Path(own))
         except Exception:
             if faulty("dies_of_handles"):
                 os._exit(3)
+            if faulty("takes_any_handle"):
+                return
             raise
         if (found.lost and not faulty("believes")) or (found.ended and faulty("forgets_ends")):
             raise LookupError("nothing of it is left")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import msgspec
 
 from stormpool.goplugin import base_service, schema, serve
 from stormpool.goplugin.controller_service import ControllerService
@@ -73,6 +74,15 @@ def gullible(data: bytes, config: Any) -> Any:
         return DECODE(data, config)
     except Exception:
         return config()
+
+
+def in_order(data: bytes, config: Any) -> Any:
+    """A configuration, as go-msgpack reads a list into a struct."""
+    given = msgspec.msgpack.decode(data)
+    if isinstance(given, list):
+        names = [each.name for each in msgspec.structs.fields(config)]
+        data = msgspec.msgpack.encode(dict(zip(names, given, strict=False)))
+    return DECODE(data, config)
 
 
 def once(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
@@ -144,6 +154,7 @@ BREAK: dict[str, Callable[[], object]] = {
     "seldom": put(schema, "spec_of", odd),
     "configured_once": put(base_service.BaseService, "SetConfig", once),
     "gullible": put(schema, "decode", gullible),
+    "reads_lists": put(schema, "decode", in_order),
     "exclusive": put(base_service.BaseService, "SetConfig", exclusive),
     "few_at_once": put(base_service.BaseService, "PluginInfo", info_of_few),
     "knows_all": put(serve, "_add_go_plugin", with_anything),

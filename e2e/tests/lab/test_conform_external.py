@@ -181,6 +181,7 @@ FAULTY = [
     driver("finds_once", "found though known"),
     driver("believes", "what is gone"),
     driver("dies_of_handles", "what cannot be read"),
+    driver("takes_any_handle", "what cannot be read"),
     driver("lingers", *of("killed after", "StopTask", "WaitTask")),
     driver("lazy", *of("killed after", "DestroyTask")),
     driver("few_threads", "tasks at once"),
@@ -199,6 +200,8 @@ SOONER = [
 # What is otherwise than in the samples, and right: these rules must not accuse it.
 RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
 RIGHT = [
+    device("reads_lists", *of("a wrong configuration", "no MessagePack", "no object")),
+    driver("stateless", *of("found again", "killed", "told to end"), "what cannot be read"),
     driver("seldom", "what can be configured", "configured twice", "what tasks can be told", "a task"),
     device("one_ill", *RESERVING, "killed while reserving"),
     device("falls_ill", "it serves", "configured twice", *RESERVING),
