@@ -17,6 +17,7 @@ from stormpool.goplugin.driver import Exit, Handle, Task
 from stormpool.goplugin.on_node import OnNode
 from stormpool.goplugin.process import PluginProcess
 from stormpool.programs import fixture_environment
+from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -94,3 +95,49 @@ def test_an_unknown_signal_ends_nothing(bench: DeviceBench) -> None:
         driver.destroy(handle.task.id)
     driver.stop(handle.task.id, timeout=SOON)
     assert driver.wait(handle.task.id) == Exit(7)
+
+
+def executor_on(bench: DeviceBench, *, heard: bool) -> str:
+    """What the record says once an executor ran whose driver lives, or has ended; another's was there."""
+    spec = {
+        **{
+            "argv": ["/bin/busybox", "true"],
+            "env": {},
+            "root": f"{ALLOC_DIR}/t/root",
+            "work": "/",
+            "user": "",
+        },
+        **{"stdout": "/dev/null", "stderr": "/dev/null", "status": "/run/status", "record": "/run/record"},
+        **{"root_dataset": False, "binds": [], "fail_at": ""},
+    }
+    bench.node.write("/run/spec", json.dumps(spec))
+    program = f"""
+import os, socket, subprocess, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("/run/socket")
+listener.listen()
+reading, writing = os.pipe()
+if not {heard}:
+    os.close(reading)
+passed = (listener.fileno(), writing)
+words = "-m zfs_driver executor --directory /run --record /run/record --listen %d --report %d" % passed
+subprocess.run([sys.executable, *words.split()], stdin=open("/run/spec"), pass_fds=passed)
+os.close(writing)
+while {heard} and os.read(reading, 100):
+    pass
+"""
+    bench.shell(f"mkdir -p {ALLOC_DIR}/t/root; echo another >/run/record")
+    env = [f"{name}={value}" for name, value in fixture_environment().items()]
+    bench.node.run(["env", *env, sys.executable, "-c", program])
+    wait_until(
+        "it has ended", lambda: not bench.shell("pgrep -f '[e]xecutor --directory' || true"), timeout=SOON
+    )
+    return bench.node.read("/run/record").strip()
+
+
+def test_an_executor_is_recorded_while_its_driver_lives(bench: DeviceBench) -> None:
+    assert executor_on(bench, heard=True).isdigit()
+
+
+def test_an_executor_whose_driver_has_ended_leaves_anothers_record_alone(bench: DeviceBench) -> None:
+    assert executor_on(bench, heard=False) == "another"
