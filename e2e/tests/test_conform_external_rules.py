@@ -12,6 +12,7 @@ from stormpool.conform.external.driver import rules as driver_rules
 from stormpool.conform.external.driver.task import TaskAsked
 from stormpool.conform.external.identity import VERSION, must_be_whole
 from stormpool.conform.external.look import Look, Seen
+from stormpool.conform.external.specification import is_type
 from stormpool.conform.rule import Broken, Rule, table
 from stormpool.goplugin.protos import hcl
 
@@ -64,6 +65,76 @@ def test_a_specification_without_kinds() -> None:
     must_be_whole(hcl.Spec(object=hcl.Object(attributes={"text": text})), "it")
     with pytest.raises(Broken, match=r"it\.part\.part is a Spec"):
         must_be_whole(hcl.Spec(object=hcl.Object(attributes={"text": text, "part": block})), "it")
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        *("string", "number", "bool", "any", "null", "(string)", " list( set(map(any)) )", "list(string,)"),
+        *("tuple([])", "tuple([string,number,])", "tuple([\nstring,\nnumber\n])", "object({})"),
+        *('object({"a"=string,b:list(number)})', "object({\na=string\nb=bool\n})"),
+    ],
+)
+def test_a_type_that_agents_take(type: str) -> None:
+    """Tried with Nomad's own `hclspecutils.Convert`, as are the next."""
+    assert is_type(type)
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        *(
+            "",
+            " ",
+            "strng",
+            '"string"',
+            "list",
+            "list()",
+            "list(string, string)",
+            "list(string)x",
+            "list(null)",
+        ),
+        *("map()", "tuple(string)", "tuple([string number])", "object(string)", "object({a})", "string()"),
+        *("object({a=string b=bool})", "str-ing"),
+    ],
+)
+def test_a_type_that_agents_refuse(type: str) -> None:
+    assert not is_type(type)
+
+
+ATTR = hcl.Spec(Attr=hcl.Attr(type="string"))
+SIZE = hcl.Spec(object=hcl.Object(attributes={"size": ATTR}))
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        (hcl.Spec(Attr=hcl.Attr()), "it.part is of type '', which is none"),
+        (hcl.Spec(block_attrs=hcl.BlockAttrs(type="strng")), "it.part is of type 'strng', which is none"),
+        (hcl.Spec(block_map=hcl.BlockMap(nested=SIZE)), "it.part is a block_map without a label"),
+        (hcl.Spec(array=hcl.Array(values=[ATTR])), "it.part[0] has no name"),
+        (hcl.Spec(default=hcl.Default(primary=ATTR, default=ATTR)), "it.part has no name"),
+        (hcl.Spec(block_value=hcl.Block(name="b", nested=ATTR)), "it.part.b has no name"),
+    ],
+)
+def test_a_specification_that_agents_refuse(part: Any, wrong: str) -> None:
+    with pytest.raises(Broken) as broken:
+        must_be_whole(hcl.Spec(object=hcl.Object(attributes={"part": part})), "it")
+    assert str(broken.value) == wrong
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ATTR,
+        hcl.Spec(block_attrs=hcl.BlockAttrs(type="string")),
+        hcl.Spec(block_map=hcl.BlockMap(labels=["l"], nested=SIZE)),
+        hcl.Spec(array=hcl.Array(values=[hcl.Spec(block_value=hcl.Block(nested=SIZE))])),
+        hcl.Spec(literal=hcl.Literal(value="3")),
+    ],
+)
+def test_a_specification_that_agents_take(part: Any) -> None:
+    must_be_whole(hcl.Spec(object=hcl.Object(attributes={"part": part})), "it")
 
 
 def seen(pid: int, parent: int, started: int = 1) -> Seen:

@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 
 from stormpool import processes, stubs
 from stormpool.errors import MachineError, Misuse
-from stormpool.goplugin.attributes import Quantity
+from stormpool.goplugin.attributes import Quantity, attribute_of, attribute_to
 from stormpool.goplugin.device import Instance, Mount, Reservation
 from stormpool.goplugin.drive import DrivenDevice
 from stormpool.goplugin.handshake import COOKIE
@@ -35,6 +35,18 @@ SOON = 5.0  # seconds
 def device() -> Iterator[DrivenDevice]:
     with LocalProcess(PLUGIN) as started:
         yield DrivenDevice(PluginProcess(started))
+
+
+@pytest.mark.parametrize("unit", ["MiB", "kB", "GB/s", "MHz", "mW", "W"])
+def test_a_unit_that_agents_know(unit: str) -> None:
+    assert attribute_of(attribute_to(Quantity(3, unit))) == Quantity(3, unit)
+
+
+@pytest.mark.parametrize("unit", ["B", "Hz", "kHz", "mib", "MiB/h", ""])
+def test_a_unit_that_agents_do_not_know(unit: str) -> None:
+    """They drop all devices of the plugin for it, and tell only their log."""
+    with pytest.raises(ValueError, match=f"agents know no unit '{unit}'"):
+        attribute_to(Quantity(3, unit))
 
 
 def test_it_says_what_it_is(device: DrivenDevice) -> None:

@@ -15,6 +15,7 @@ PURE = sorted(
         PACKAGE / "conform" / "rule.py",
         PACKAGE / "conform" / "results.py",
         PACKAGE / "conform" / "external" / "look.py",
+        PACKAGE / "conform" / "external" / "specification.py",
         PACKAGE / "history.py",
         PACKAGE / "verdict.py",
         PACKAGE / "run.py",

@@ -49,11 +49,20 @@ class Keeper:
         """The driver, started again where it has died."""
         with self._lock:
             if self._driver is None or not self._driver.plugin.process.alive():
-                self._driver = DrivenDriver(PluginProcess(self._launch()))
-                self._driver.configure(self._config)
-                told = self._driver.fingerprint()
-                threading.Thread(target=self._watch, args=(told,), name="keeper", daemon=True).start()
+                self._driver = self._start_plugin()
             return self._driver
+
+    def _start_plugin(self) -> DrivenDriver:
+        """The driver, started and configured; where it takes no configuration it is killed."""
+        driver = DrivenDriver(PluginProcess(self._launch()))
+        try:
+            driver.configure(self._config)
+            told = driver.fingerprint()
+        except BaseException:
+            driver.plugin.kill()
+            raise
+        threading.Thread(target=self._watch, args=(told,), name="keeper", daemon=True).start()
+        return driver
 
     def start(self, task: Task) -> Handle:
         """Start a task; once more with the same id when the plugin died in it. Raises `grpc.RpcError`."""
@@ -106,7 +115,7 @@ class Keeper:
         """Start the plugin again as soon as it has died: that is when it tells of what it finds no more."""
         told.ended(NEVER)
         if not self._over:
-            with contextlib.suppress(MachineError):  # who asks it next hears of it
+            with contextlib.suppress(MachineError, grpc.RpcError):  # who asks it next hears of it
                 assert self.driver
 
     def _recover(self, handle: Handle) -> str:

@@ -9,9 +9,13 @@ import msgspec
 from stormpool.goplugin.protos import attribute as pb
 from stormpool.goplugin.protos import stats
 
+# What an attribute may be counted in (plugins/shared/structs/units.go, UnitIndex): not in B, nor in Hz.
+BYTES = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "kB", "KB", "MB", "GB", "TB", "PB", "EB")
+UNITS = frozenset({*BYTES, *(f"{unit}/s" for unit in BYTES), "MHz", "GHz", "mW", "W", "kW", "MW", "GW"})
+
 
 class Quantity(msgspec.Struct, frozen=True):
-    """A number with its unit, as Nomad knows it: B, MiB, Hz, W, ... (plugins/shared/structs/units.go)."""
+    """A number with its unit: of an attribute one of `UNITS` (MiB, GB/s, MHz, W), of a statistic any text."""
 
     value: int | float
     unit: str
@@ -21,8 +25,10 @@ Attribute = bool | int | float | str | Quantity
 
 
 def attribute_to(value: Attribute) -> Any:
-    """A value as a message."""
+    """A value as a message. Raises `ValueError` for a unit that agents do not know: they drop all devices."""
     if isinstance(value, Quantity):
+        if value.unit not in UNITS:
+            raise ValueError(f"agents know no unit {value.unit!r}: take one of {', '.join(sorted(UNITS))}")
         made = attribute_to(value.value)
         made.unit = value.unit
         return made
@@ -37,6 +43,16 @@ def attribute_of(said: Any) -> Attribute:
     field = said.WhichOneof("value")
     value: Any = getattr(said, field) if field else ""
     return Quantity(value, said.unit) if said.unit else value
+
+
+def wrong_with(said: Any) -> str:
+    """What an agent finds wrong with a message of a value (plugins/shared/structs/attribute.go, Validate)."""
+    field = said.WhichOneof("value")
+    if said.unit and said.unit not in UNITS:
+        return f"its unit is {said.unit!r}, which agents do not know"
+    if said.unit and field in ("bool_val", "string_val"):
+        return f"it has a unit, {said.unit}, and is no number"
+    return "" if field else "it has no value"
 
 
 def statistic_to(value: Attribute) -> Any:

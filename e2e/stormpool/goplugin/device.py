@@ -106,6 +106,11 @@ def group_of(said: Any) -> Group:
     )
 
 
+def groups_of(said: Any) -> tuple[Group, ...]:
+    """All groups that a message of a fingerprint tells of."""
+    return tuple(group_of(each) for each in said.device_group)
+
+
 def reservation_to(made: Reservation) -> Any:
     """A reservation as a message."""
     return pb.ContainerReservation(

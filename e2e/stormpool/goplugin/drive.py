@@ -9,15 +9,13 @@ import msgspec
 
 from stormpool.goplugin import schema
 from stormpool.goplugin.attributes import attribute_of
-from stormpool.goplugin.device import Group, Reservation, Statistics, group_of, reservation_of, statistics_of
+from stormpool.goplugin.device import Group, Reservation, Statistics, groups_of, reservation_of, statistics_of
 from stormpool.goplugin.driver import (
     Capabilities,
     Executed,
     Exit,
     Fingerprint,
     Handle,
-    Health,
-    Isolation,
     Status,
     Task,
     TaskEvent,
@@ -25,6 +23,9 @@ from stormpool.goplugin.driver import (
     exit_of,
     handle_of,
     handle_to,
+    health_of,
+    isolation_of,
+    named,
     status_of,
     task_to,
     usage_of,
@@ -55,7 +56,7 @@ class Driven:
         """Name, kind and versions."""
         said = self._base.PluginInfo(base.PluginInfoRequest(), timeout=RPC_TIMEOUT)
         apis = tuple(said.plugin_api_versions)
-        return Info(said.name, base.PluginType.Name(said.type), said.plugin_version, apis)
+        return Info(said.name, named(base.PluginType, said.type), said.plugin_version, apis)
 
     def config_spec(self) -> Any:
         """What can be configured, as an `hclspec.Spec`."""
@@ -78,8 +79,14 @@ class DrivenDevice(Driven):
 
     def fingerprint(self) -> Listening[tuple[Group, ...]]:
         """What devices there are, as it is told."""
-        stream = self._device.Fingerprint(device.FingerprintRequest())
-        return Listening(stream, lambda said: tuple(group_of(each) for each in said.device_group))
+        return Listening(self._fingerprint(), groups_of)
+
+    def fingerprint_messages(self) -> Listening[Any]:
+        """The same, as the messages that come."""
+        return Listening(self._fingerprint(), lambda said: said)
+
+    def _fingerprint(self) -> Any:
+        return self._device.Fingerprint(device.FingerprintRequest())
 
     def reserve(self, *ids: str) -> Reservation:
         """Have devices made ready for a task."""
@@ -112,7 +119,7 @@ class DrivenDriver(Driven):
         """What the driver can do."""
         can = self._driver.Capabilities(driver.CapabilitiesRequest(), timeout=RPC_TIMEOUT).capabilities
         kinds = driver.DriverCapabilities
-        isolation = Isolation(kinds.FSIsolation.Name(can.fs_isolation))
+        isolation = isolation_of(can.fs_isolation)
         return Capabilities(can.send_signals, can.exec, isolation, can.mount_configs != kinds.NO_MOUNTS)
 
     def fingerprint(self) -> Listening[Fingerprint]:
@@ -170,9 +177,8 @@ class DrivenDriver(Driven):
 
 
 def _fingerprint_of(said: Any) -> Fingerprint:
-    health = Health(driver.FingerprintResponse.HealthState.Name(said.health))
     attributes = {name: attribute_of(value) for name, value in said.attributes.items()}
-    return Fingerprint(health, said.health_description, attributes)
+    return Fingerprint(health_of(said.health), said.health_description, attributes)
 
 
 def _event_of(said: Any) -> TaskEvent:

@@ -33,7 +33,10 @@ class NotStarted(Exception):
 
 
 class Isolation(StrEnum):
-    """What of the node's files a task sees: all, an own root made of them, an image."""
+    """What of the node's files a task sees: all, an own root made of them, an image.
+
+    Unveiled, which later agents know beside these, is all of them to a task's directories and variables.
+    """
 
     NONE = "NONE"
     CHROOT = "CHROOT"
@@ -60,7 +63,7 @@ class Health(StrEnum):
 class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a driver finds on its node."""
 
-    health: Health
+    health: Health | str  # text where a driver that is driven says a number that is none
     why: str = ""
     attributes: Mapping[str, Attribute] = {}
 
@@ -119,7 +122,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: str
     name: str
-    state: State
+    state: State | str  # text where a driver that is driven says a number that is none
     started: float = 0.0
     completed: float = 0.0
     exit: Exit | None = None
@@ -207,6 +210,30 @@ class DriverPlugin(Protocol):
         """Run a command where a task runs."""
 
 
+def named(kinds: Any, number: int) -> str:
+    """The name of a number of an enumeration (protobuf); of one that has none, the number as text."""
+    found = {each.number: each.name for each in kinds.DESCRIPTOR.values}
+    return found.get(number) or f"number {number}"
+
+
+def isolation_of(said: int) -> Isolation:
+    """What an isolation is taken for: one that agents do not know for none (plugins/drivers/client.go)."""
+    name = named(pb.DriverCapabilities.FSIsolation, said)
+    return Isolation(name) if name in Isolation.__members__ else Isolation.NONE
+
+
+def health_of(said: int) -> Health | str:
+    """A health out of a message."""
+    name = named(pb.FingerprintResponse.HealthState, said)
+    return Health(name) if name in Health.__members__ else name
+
+
+def state_of(said: int) -> State | str:
+    """A state out of a message."""
+    name = named(pb.TaskState, said)
+    return State(name) if name in State.__members__ else name
+
+
 def task_of(said: Any) -> Task:
     """A task out of a message."""
     linux = said.resources.linux_resources
@@ -287,7 +314,7 @@ def status_of(said: Any) -> Status:
     return Status(
         task.id,
         task.name,
-        State(pb.TaskState.Name(task.state)),
+        state_of(task.state),
         task.started_at.ToNanoseconds() / 1e9,
         task.completed_at.ToNanoseconds() / 1e9,
         exit_of(task.result) if task.HasField("result") else None,

@@ -9,7 +9,7 @@ list of structs a block that may be there several times. What is not set comes a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -85,26 +85,31 @@ def complete(spec: Any, given: Any) -> Any:
 
     Raises `Misuse` for what is missing, and for what the specification does not have.
     """
+    body, known = given or {}, list(_names(spec, ""))
+    if unknown := {*body} - {*known}:
+        raise Misuse(
+            f"the plugin knows no {', '.join(sorted(unknown))} in its configuration",
+            fix="leave it out, or take one of: " + ", ".join(sorted(known)),
+        )
+    return _part(spec, body, "")
+
+
+def _part(spec: Any, body: Mapping[str, Any], otherwise: str) -> Any:
+    """The value of a part; those of objects and arrays are looked up in the same body (hcldec, spec.go)."""
     kind = spec.WhichOneof("block")
     if kind == "object":
-        known = {name: _name(each, name) for name, each in spec.object.attributes.items()}
-        if unknown := {*(given or {})} - {*known.values()}:
-            raise Misuse(
-                f"the plugin knows no {', '.join(sorted(unknown))} in its configuration",
-                fix="leave it out, or take one of: " + ", ".join(sorted(known.values())),
-            )
-        return {
-            name: complete(each, (given or {}).get(known[name]))
-            for name, each in spec.object.attributes.items()
-        }
+        return {name: _part(each, body, name) for name, each in spec.object.attributes.items()}
+    if kind == "array":
+        return [_part(each, body, "") for each in spec.array.values]
     if kind == "default":
-        value = complete(spec.default.primary, given)
-        return complete(spec.default.default, given) if value is None else value
+        value = _part(spec.default.primary, body, otherwise)
+        return _part(spec.default.default, body, "") if value is None else value
     if kind == "literal":
         return expression(spec.literal.value)
     if kind is None:
         return {}
-    return _block(kind, getattr(spec, kind), given)
+    block = getattr(spec, kind)
+    return _block(kind, block, body.get(block.name or otherwise))
 
 
 def _block(kind: str, block: Any, given: Any) -> Any:
@@ -112,22 +117,37 @@ def _block(kind: str, block: Any, given: Any) -> Any:
     if given is None:
         if getattr(block, "required", False) or getattr(block, "min_items", 0):
             raise Misuse(f"the plugin's configuration lacks {block.name}", fix=f"give {block.name}")
-        return None if kind in ("Attr", "block_value", "block_attrs") else []
+        return {"block_list": [], "block_set": [], "block_map": {}}.get(kind)
     if kind == "block_value":
         return complete(block.nested, given)
     if kind in ("block_list", "block_set"):
         return [complete(block.nested, each) for each in given]
     if kind == "block_map":
-        return {label: complete(block.nested, each) for label, each in given.items()}
+        return _labelled(block.nested, given, len(block.labels))
     return given
 
 
-def _name(spec: Any, otherwise: str) -> str:
-    """What a part of an object is called in a configuration."""
+def _labelled(nested: Any, given: Mapping[str, Any], labels: int) -> dict[str, Any]:
+    """Blocks by their labels, a map in another for each label more."""
+    if labels > 1:
+        return {label: _labelled(nested, each, labels - 1) for label, each in given.items()}
+    return {label: complete(nested, each) for label, each in given.items()}
+
+
+def _names(spec: Any, otherwise: str) -> Iterator[str]:
+    """What the parts of a specification are called in the body that they are looked up in."""
     kind = spec.WhichOneof("block")
-    if kind == "default":
-        return _name(spec.default.primary, otherwise)
-    return getattr(getattr(spec, kind), "name", "") or otherwise if kind else otherwise
+    if kind == "object":
+        for name, each in spec.object.attributes.items():
+            yield from _names(each, name)
+    elif kind == "array":
+        for each in spec.array.values:
+            yield from _names(each, "")
+    elif kind == "default":
+        yield from _names(spec.default.primary, otherwise)
+        yield from _names(spec.default.default, "")
+    elif kind not in (None, "literal"):
+        yield getattr(spec, kind).name or otherwise
 
 
 def expression(text: str) -> Any:

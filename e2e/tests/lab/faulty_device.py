@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,9 +15,16 @@ import faulty_protocol
 from faulty_protocol import faulty
 from stormpool.goplugin import device as messages
 from stormpool.goplugin import device_service
+from stormpool.goplugin.attributes import Attribute, Quantity, attribute_to
 from stormpool.goplugin.device import Group, Instance, Mount, Reservation, Special, Statistics
 from stormpool.goplugin.serve import serve_device
 
+ATTRIBUTES: dict[str, Attribute] = {
+    "size": Quantity(64, "MiB"),
+    "rate": Quantity(2.5, "GB/s"),
+    "fast": True,
+    "kind": "directory",
+}
 ROOT = Path("/srv/conform")
 KEPT = Path("/srv/conform-kept")
 
@@ -48,12 +56,21 @@ class Directories:
         hidden = [path.name for path in KEPT.iterdir()] if faulty("hides") and KEPT.exists() else []
         return [id for id in ids if id not in hidden]
 
+    @property
+    def _ill(self) -> list[str]:
+        if faulty("one_ill") or faulty("falls_ill"):
+            return self._ids[:1]
+        return self._ids if faulty("all_ill") else []
+
     def fingerprint(self, over: threading.Event) -> Iterator[Sequence[Group]]:
         self._seen = True
         if faulty("late"):
             over.wait()
         vendor = "" if faulty("nameless") else "acme"
-        groups = [Group(vendor, "directory", "plain", tuple(Instance(id) for id in self._ids))]
+        if faulty("falls_ill"):
+            yield [Group(vendor, "directory", "plain", tuple(Instance(id) for id in self._ids))]
+        told = tuple(Instance(id, id not in self._ill, "worn") for id in self._ids)
+        groups = [Group(vendor, "directory", "plain", told, ATTRIBUTES)]
         yield [*groups, Group("acme", "other", "plain", groups[0].instances)] if faulty("twins") else groups
         while not over.wait(0.1) and not faulty("ends"):
             if faulty("repeats"):
@@ -73,6 +90,7 @@ class Directories:
         if not ids and faulty("dies_of_none"):
             os._exit(3)
         wrong = [id for id in ids if id not in self._ids] if not faulty("accepts_all") else []
+        wrong += [id for id in ids if id in self._ill]
         if wrong or not self._seen or faulty("reserves_none"):
             raise LookupError(f"no {wrong}")
         if len(ids) > 1 and faulty("one_at_a_time"):
@@ -114,6 +132,18 @@ class Directories:
             over.wait(10 * every if faulty("slow_statistics") else every)
 
 
+def wrong_attribute(value: Attribute) -> Any:
+    """A value as a message that no agent takes."""
+    said = attribute_to(value)
+    if faulty("strange_unit") and said.unit == "MiB":
+        said.unit = "B"
+    if faulty("unit_of_text") and said.WhichOneof("value") == "string_val":
+        said.unit = "W"
+    if faulty("no_value") and said.WhichOneof("value") == "bool_val":
+        said.ClearField("value")
+    return said
+
+
 def timeless(told: Statistics) -> object:
     said = messages.statistics_to(told)
     for group in said.groups:
@@ -124,6 +154,8 @@ def timeless(told: Statistics) -> object:
 
 if __name__ == "__main__":
     faulty_protocol.apply()
+    if faulty("strange_unit") or faulty("unit_of_text") or faulty("no_value"):
+        messages.attribute_to = wrong_attribute  # type: ignore[attr-defined]
     if faulty("timeless"):
         device_service.statistics_to = timeless  # type: ignore[attr-defined]
     serve_device(Directories())

@@ -164,7 +164,7 @@ class Processes:
         if faulty("starts_twice"):
             time.sleep(0.3)
         self._tasks[task.id] = Running(task, directory)
-        return str(directory).encode()
+        return b"" if faulty("stateless") else str(directory).encode()
 
     def _spec(self, task: Task, argv: list[str]) -> dict[str, Any]:
         env = {} if faulty("no_variables") else dict(task.env)
@@ -192,11 +192,16 @@ class Processes:
             return
         if faulty("finds_nothing"):
             return
+        own = (
+            f"{handle.task.directory}/state" if faulty("stateless") else handle.state.decode(errors="replace")
+        )
         try:
-            found = Running(handle.task, Path(handle.state.decode()))
+            found = Running(handle.task, Path(own))
         except Exception:
             if faulty("dies_of_handles"):
                 os._exit(3)
+            if faulty("takes_any_handle"):
+                return
             raise
         if (found.lost and not faulty("believes")) or (found.ended and faulty("forgets_ends")):
             raise LookupError("nothing of it is left")
@@ -297,6 +302,24 @@ def without_result(status: Status) -> Any:
     return said
 
 
+def in_no_state(status: Status) -> Any:
+    said = status_to(status)
+    said.task.state = 9
+    return said
+
+
+def of_no_health(service: Any, request: Any, context: Any) -> Iterator[Any]:
+    for said in FINGERPRINT(service, request, context):
+        said.health = 9
+        yield said
+
+
+def unveiled(service: Any, request: Any, context: Any) -> Any:
+    said = CAPABILITIES(service, request, context)
+    said.capabilities.fs_isolation = 3  # UNVEIL, of agents from 1.8 on
+    return said
+
+
 def without_handle(service: Any, request: Any, context: Any) -> Any:
     START(service, request, context)
     return driver.StartTaskResponse(result=driver.StartTaskResponse.SUCCESS)
@@ -307,12 +330,20 @@ def empty_for_tasks(config: Any) -> Any:
 
 
 START = driver_service.DriverService.StartTask
+FINGERPRINT = driver_service.DriverService.Fingerprint
+CAPABILITIES = driver_service.DriverService.Capabilities
 SPEC_OF = schema.spec_of
 
 if __name__ == "__main__":
     faulty_protocol.apply()
     if faulty("no_result"):
         driver_service.status_to = without_result  # type: ignore[attr-defined]
+    if faulty("no_state"):
+        driver_service.status_to = in_no_state  # type: ignore[attr-defined]
+    if faulty("no_health"):
+        driver_service.DriverService.Fingerprint = of_no_health  # type: ignore[method-assign]
+    if faulty("unveiled"):
+        driver_service.DriverService.Capabilities = unveiled  # type: ignore[method-assign,assignment]
     if faulty("no_handle"):
         driver_service.DriverService.StartTask = without_handle  # type: ignore[method-assign]
     if faulty("empty_task_schema"):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import msgspec
 
 from stormpool.goplugin import base_service, schema, serve
 from stormpool.goplugin.controller_service import ControllerService
@@ -52,6 +53,12 @@ def info_of_few(self: Any, request: Any, context: Any) -> Any:
     return PLUGIN_INFO(self, request, context) if few else base.PluginInfoResponse()
 
 
+def info_of_no_kind(self: Any, request: Any, context: Any) -> Any:
+    said = PLUGIN_INFO(self, request, context)
+    said.type = 9
+    return said
+
+
 class Anything(grpc.GenericRpcHandler):
     def service(self, details: Any) -> Any:
         return grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
@@ -67,6 +74,15 @@ def gullible(data: bytes, config: Any) -> Any:
         return DECODE(data, config)
     except Exception:
         return config()
+
+
+def in_order(data: bytes, config: Any) -> Any:
+    """A configuration, as go-msgpack reads a list into a struct."""
+    given = msgspec.msgpack.decode(data)
+    if isinstance(given, list):
+        names = [each.name for each in msgspec.structs.fields(config)]
+        data = msgspec.msgpack.encode(dict(zip(names, given, strict=False)))
+    return DECODE(data, config)
 
 
 def once(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
@@ -96,6 +112,25 @@ def empty(config: Any) -> Any:
     return hcl.Spec(object=hcl.Object(attributes={"part": hcl.Spec()}))
 
 
+def odd(config: Any) -> Any:
+    """A specification with a part that agents refuse, or with parts that are seldom and right."""
+    said = SPEC_OF(config)
+    nested = hcl.Spec(object=hcl.Object(attributes={"size": hcl.Spec(Attr=hcl.Attr(type="number"))}))
+    parts = {
+        "strange_type": hcl.Spec(Attr=hcl.Attr(name="part", type="strng")),
+        "no_type": hcl.Spec(Attr=hcl.Attr(name="part")),
+        "no_type_of_all": hcl.Spec(block_attrs=hcl.BlockAttrs(name="part")),
+        "no_label": hcl.Spec(block_map=hcl.BlockMap(name="part", nested=nested)),
+        "seldom": hcl.Spec(block_map=hcl.BlockMap(name="part", labels=["its"], nested=nested)),
+    }
+    said.object.attributes["part"].CopyFrom(parts[FAULT])
+    if faulty("seldom"):
+        word = hcl.Spec(Attr=hcl.Attr(name="word", type="object({a=string, b=list(map(any))})"))
+        said.object.attributes["words"].CopyFrom(hcl.Spec(array=hcl.Array(values=[word])))
+    return said
+
+
+SPEC_OF = schema.spec_of
 PLUGIN_INFO = base_service.BaseService.PluginInfo
 SET_CONFIG = base_service.BaseService.SetConfig
 DECODE = schema.decode
@@ -109,10 +144,17 @@ def put(where: Any, name: str, value: Any) -> Callable[[], None]:
 BREAK: dict[str, Callable[[], object]] = {
     "chatter": lambda: print("hello"),
     "no_cookie": lambda: os.environ.update({COOKIE: COOKIE_VALUE}),
+    "no_kind": put(base_service.BaseService, "PluginInfo", info_of_no_kind),
     "not_serving": put(serve, "SERVICE", "other"),
     "empty_schema": put(schema, "spec_of", empty),
+    "strange_type": put(schema, "spec_of", odd),
+    "no_type": put(schema, "spec_of", odd),
+    "no_type_of_all": put(schema, "spec_of", odd),
+    "no_label": put(schema, "spec_of", odd),
+    "seldom": put(schema, "spec_of", odd),
     "configured_once": put(base_service.BaseService, "SetConfig", once),
     "gullible": put(schema, "decode", gullible),
+    "reads_lists": put(schema, "decode", in_order),
     "exclusive": put(base_service.BaseService, "SetConfig", exclusive),
     "few_at_once": put(base_service.BaseService, "PluginInfo", info_of_few),
     "knows_all": put(serve, "_add_go_plugin", with_anything),

@@ -87,7 +87,11 @@ FAULTY = [
     device("no_cookie", *of("not by hand", "no cookie", "another cookie")),
     device("not_serving", "it serves"),
     device("no_version", "it says what it is"),
+    device("no_kind", "it says what it is"),
     device("empty_schema", "what can be configured"),
+    device("no_type", "what can be configured"),
+    device("no_type_of_all", "what can be configured"),
+    device("no_label", "what can be configured"),
     device("configured_once", "configured twice"),
     device("gullible", *of("a wrong configuration", "no MessagePack", "no object")),
     device("exclusive", "tried beside it"),
@@ -105,6 +109,9 @@ FAULTY = [
     device("shares_output", "its outputs are its own"),
     device("late", "devices are told of soon"),
     device("nameless", "devices are complete"),
+    device("strange_unit", "devices are complete"),
+    device("unit_of_text", "devices are complete"),
+    device("no_value", "devices are complete"),
     device("twins", "ids are unique"),
     device("fickle", "ids stay"),
     device("repeats", "nothing is told twice"),
@@ -125,8 +132,10 @@ FAULTY = [
     device("others_statistics", "statistics are of its devices"),
     device("timeless", "statistics have their time"),
     driver("empty_task_schema", "what tasks can be told"),
+    driver("strange_type", "what can be configured", "what tasks can be told"),
     driver("fickle_capabilities", "what it can do"),
     driver("unhealthy", "its health"),
+    driver("no_health", "its health"),
     driver("healthy_once", "its health again"),
     driver("starts_nothing", "a task"),
     driver("tells_wrong_codes", *of("the exit code", "0", "7", "255")),
@@ -156,6 +165,7 @@ FAULTY = [
     driver("dies_of_signals", "no such signal"),
     driver("tells_no_codes", "a command"),
     driver("no_result", "what is known"),
+    driver("no_state", "what is known"),
     driver("silent_statistics", "what it uses"),
     driver("endless_statistics", "statistics end with it"),
     driver("leaky_start", *of("a start that fails", "no such command", "no configuration", "no mount")),
@@ -171,6 +181,7 @@ FAULTY = [
     driver("finds_once", "found though known"),
     driver("believes", "what is gone"),
     driver("dies_of_handles", "what cannot be read"),
+    driver("takes_any_handle", "what cannot be read"),
     driver("lingers", *of("killed after", "StopTask", "WaitTask")),
     driver("lazy", *of("killed after", "DestroyTask")),
     driver("few_threads", "tasks at once"),
@@ -186,6 +197,17 @@ SOONER = [
     ("TERM_WITHIN", 2.5, (ending,)),
     ("REFUSES_WITHIN", 2.0, (beginning,)),
 ]
+# What is otherwise than in the samples, and right: these rules must not accuse it.
+RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
+RIGHT = [
+    device("reads_lists", *of("a wrong configuration", "no MessagePack", "no object")),
+    driver("stateless", *of("found again", "killed", "told to end"), "what cannot be read"),
+    driver("seldom", "what can be configured", "configured twice", "what tasks can be told", "a task"),
+    device("one_ill", *RESERVING, "killed while reserving"),
+    device("falls_ill", "it serves", "configured twice", *RESERVING),
+    driver("unveiled", "what it can do", "a task", "its directories"),
+]
+ILL = device("all_ill", *RESERVING)
 GOOD = [device(""), driver("")]
 
 
@@ -230,7 +252,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
             finally:
                 free.put(node)
 
-        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *FAULTY)}
+        yield {str(each): threads.submit(judge, each) for each in (*GOOD, *RIGHT, ILL, *FAULTY)}
 
 
 @pytest.mark.parametrize("faulty", FAULTY, ids=str)
@@ -245,6 +267,19 @@ def test_a_good_one_keeps_every_rule(good: Faulty, judged: Judged) -> None:
     found = judged[str(good)].result()
     assert all(result.outcome is Outcome.PASSED for result in found), results.table(found)
     assert not [result for result in found if "left behind" in result.words], results.table(found)
+
+
+@pytest.mark.parametrize("right", RIGHT, ids=str)
+def test_what_is_right_is_not_accused(right: Faulty, judged: Judged) -> None:
+    found = judged[str(right)].result()
+    assert {result.rule for result in found} == set(right.breaks)
+    assert all(result.outcome is Outcome.PASSED for result in found), results.table(found)
+
+
+def test_no_device_that_is_ill_is_reserved(judged: Judged) -> None:
+    found = judged[str(ILL)].result()
+    assert {result.outcome for result in found} == {Outcome.NOT_OFFERED}, results.table(found)
+    assert all("d0 is not healthy: worn" in result.words for result in found)
 
 
 def test_every_rule_names_some_fault() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stormpool.goplugin.attributes import Quantity
 from stormpool.goplugin.device import Group, Mount, Reservation
 from stormpool.goplugin.drive import DrivenDevice
 from stormpool.goplugin.listening import Listening
+from stormpool.programs import FIXTURES
 from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
@@ -50,6 +52,26 @@ def never(what: str, happens: Any) -> None:
     """Watch for a while that something does not happen."""
     with pytest.raises(Exception, match="not within"):
         wait_until(what, happens, timeout=QUIET)
+
+
+def test_a_namespace_is_seen_though_the_first_process_of_it_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(FIXTURES)
+    namespaces = importlib.import_module("zfs_device.users")._namespaces
+    before = len(list(namespaces()))
+    read_text = Path.read_text
+    ended: list[Path] = []
+
+    def read(path: Path) -> str:
+        """As the kernel answers when a process ends between the look at its namespace and this one."""
+        if path.name == "mountinfo" and not ended:
+            ended.append(path)
+            raise ProcessLookupError
+        return read_text(path)
+
+    monkeypatch.setattr(Path, "read_text", read)
+    assert (len(list(namespaces())), len(ended)) == (before, 1)
 
 
 def write(bench: DeviceBench, made: Reservation, text: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from stormpool.conform.external.asking import asked
 from stormpool.conform.external.bench import Bench
+from stormpool.conform.external.specification import refused
 from stormpool.conform.rule import Broken, Rule, rule
 from stormpool.goplugin.handshake import API
 from stormpool.goplugin.protos import base
@@ -49,32 +49,14 @@ def it_says_what_it_is(bench: Bench[Any]) -> str:
     source="nomad helper/pluginutils/hclspecutils/dec.go decodeSpecBlock; loader/init.go validatePluginConfig"
 )
 def what_can_be_configured(bench: Bench[Any]) -> None:
-    """The schema of its configuration says of each of its parts what it is."""
+    """The schema of its configuration says of each of its parts what it is, its type and name."""
     must_be_whole(bench.ask.config_spec(), "its configuration")
 
 
 def must_be_whole(spec: Any, where: str) -> None:
-    """Raise `Broken` for a part of a specification (`hclspec.Spec`) that is none of the kinds there are."""
-    for path in _empty(spec, where):
-        raise Broken(f"{path} is a Spec in which no kind is set: Invalid spec block")
-
-
-def _empty(spec: Any, where: str) -> Iterator[str]:
-    """Where a specification has a part without a kind."""
-    kind = spec.WhichOneof("block")
-    if kind is None:
-        yield where
-    elif kind == "object":
-        for name, each in spec.object.attributes.items():
-            yield from _empty(each, f"{where}.{name}")
-    elif kind == "array":
-        for number, each in enumerate(spec.array.values):
-            yield from _empty(each, f"{where}[{number}]")
-    elif kind == "default":
-        yield from _empty(spec.default.primary, where)
-        yield from _empty(spec.default.default, f"the default of {where}")
-    elif kind in ("block_value", "block_list", "block_set", "block_map"):
-        yield from _empty(getattr(spec, kind).nested, f"{where}.{getattr(spec, kind).name}")
+    """Raise `Broken` for a specification (`hclspec.Spec`) that agents refuse."""
+    for path, wrong in refused(spec, where):
+        raise Broken(f"{path} {wrong}")
 
 
 RULES: tuple[Rule[Any], ...] = (it_serves, it_says_what_it_is, what_can_be_configured)

@@ -10,7 +10,7 @@ from stormpool.conform.external.bench import Bench
 from stormpool.conform.external.plugin import Instance
 from stormpool.conform.rule import Broken, NotOffered
 from stormpool.errors import MachineError
-from stormpool.goplugin.device import Group, Reservation
+from stormpool.goplugin.device import Group, Reservation, groups_of
 from stormpool.goplugin.drive import DrivenDevice
 from stormpool.goplugin.listening import Listening
 from stormpool.goplugin.process import PluginProcess
@@ -33,11 +33,11 @@ class DeviceBench(Bench[DrivenDevice]):
 
     def listen(self, instance: Instance[DrivenDevice]) -> None:
         """Listen to what devices it tells of."""
-        instance.streams["Fingerprint"] = instance.driven.fingerprint()
+        instance.streams["Fingerprint"] = instance.driven.fingerprint_messages()
 
     def put_to_use(self) -> None:
         """Reserve a device, where there is any."""
-        for id in self.ids()[:1]:
+        for id in self.healthy()[:1]:
             self.ask.reserve(id)
 
     def open_streams(self, instance: Instance[DrivenDevice]) -> None:
@@ -47,31 +47,50 @@ class DeviceBench(Bench[DrivenDevice]):
         for stream in streams:
             stream.stop()
 
-    def groups(self, instance: Instance[DrivenDevice] | None = None) -> tuple[Group, ...]:
-        """What a process tells of first, the main one when none is given. Raises `Broken` when nothing."""
+    def messages(self, instance: Instance[DrivenDevice] | None = None) -> Sequence[Any]:
+        """What a process has told of its devices so far, the main one when none is given.
+
+        Raises `Broken` when it tells nothing.
+        """
         stream = (instance or self.main).streams["Fingerprint"]
         try:
-            first = stream.first(FIRST_WITHIN)
+            stream.first(FIRST_WITHIN)
         except MachineError as error:
             raise Broken(f"it told of no devices: {error}") from error
-        assert isinstance(first, tuple)
-        return first
+        return tuple(stream.said)
+
+    def groups(self, instance: Instance[DrivenDevice] | None = None) -> tuple[Group, ...]:
+        """What it told last."""
+        return groups_of(self.messages(instance)[-1])
 
     def ids(self) -> list[str]:
         """The ids of the devices it tells of."""
         return ids_of(self.groups())
 
+    def healthy(self) -> list[str]:
+        """The ids of those that it calls healthy: agents have no other reserved."""
+        return [id for group in self.groups() for id in healthy_of(group)]
+
     def some(self, count: int) -> list[str]:
-        """So many ids, of one group. Raises `NotOffered` where there are fewer."""
+        """So many ids of healthy devices, of one group. Raises `NotOffered` where there are fewer."""
         for group in self.groups():
-            if len(group.instances) >= count:
-                return [each.id for each in group.instances[:count]]
-        raise NotOffered(f"it tells of no {count} devices of one kind: --config may give it more")
+            if len(healthy_of(group)) >= count:
+                return healthy_of(group)[:count]
+        ill = [each for group in self.groups() for each in group.instances if not each.healthy]
+        why = "".join(f"; {each.id} is not healthy: {each.why or 'no more'}" for each in ill[:3])
+        raise NotOffered(
+            f"it tells of no {count} healthy devices of one kind: --config may give it more{why}"
+        )
 
 
 def ids_of(groups: Sequence[Group]) -> list[str]:
     """The ids of all devices."""
     return [each.id for group in groups for each in group.instances]
+
+
+def healthy_of(group: Group) -> list[str]:
+    """The ids of a group's healthy devices."""
+    return [each.id for each in group.instances if each.healthy]
 
 
 def shape(made: Reservation) -> tuple[object, ...]:

@@ -8,7 +8,8 @@ from collections import Counter
 from stormpool.conform.external.device.bench import FIRST_WITHIN, DeviceBench, ids_of
 from stormpool.conform.rule import Broken, rule
 from stormpool.errors import TimedOut
-from stormpool.goplugin.device import Group
+from stormpool.goplugin.attributes import wrong_with
+from stormpool.goplugin.device import Group, group_of
 from stormpool.goplugin.listening import Listening
 
 LISTENED = 6.0  # seconds in which nothing is said twice
@@ -28,15 +29,26 @@ def devices_are_told_of_soon(bench: DeviceBench) -> str:
     return f"{len(ids_of(groups))} devices in {len(groups)} groups after {time.monotonic() - began:.2f} s"
 
 
-@rule(source="nomad plugins/device/device.go DeviceGroup.Validate: else the agent drops all, for good")
+@rule(
+    source="nomad device.go DeviceGroup.Validate, structs/attribute.go Validate: else all is dropped for good"
+)
 def devices_are_complete(bench: DeviceBench) -> None:
-    """Every group has a vendor, a type and a name, and every device an id."""
-    for group in bench.groups():
-        lacks = [what for what in ("vendor", "type", "name") if not getattr(group, what)]
-        if lacks:
-            raise Broken(f"a group without {', '.join(lacks)}: {_named(group)}")
-        if not all(each.id for each in group.instances):
-            raise Broken(f"a device without an id in {_named(group)}")
+    """Every group has a vendor, a type and a name, every device an id, every attribute a value; a unit is one
+    that agents know, and of a number."""
+    for said in bench.messages():
+        for each in said.device_group:
+            _must_be_complete(group_of(each))
+            for name, value in each.attributes.items():
+                if wrong := wrong_with(value):
+                    raise Broken(f"attribute {name} of {_named(group_of(each))}: {wrong}")
+
+
+def _must_be_complete(group: Group) -> None:
+    lacks = [what for what in ("vendor", "type", "name") if not getattr(group, what)]
+    if lacks:
+        raise Broken(f"a group without {', '.join(lacks)}: {_named(group)}")
+    if not all(each.id for each in group.instances):
+        raise Broken(f"a device without an id in {_named(group)}")
 
 
 @rule(source="nomad device.proto ReserveRequest: ids are all that is said; devicemanager/manager.go Reserve")

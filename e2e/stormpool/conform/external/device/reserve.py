@@ -8,7 +8,7 @@ import time
 from functools import partial
 
 from stormpool.conform.external.asking import Refused
-from stormpool.conform.external.device.bench import DeviceBench, shape
+from stormpool.conform.external.device.bench import DeviceBench, healthy_of, shape
 from stormpool.conform.rule import Broken, rule
 from stormpool.goplugin.device import Reservation
 from stormpool.goplugin.process import RPC_TIMEOUT
@@ -71,7 +71,7 @@ def reserved_again(bench: DeviceBench) -> None:
 @rule(source="nomad devicemanager/manager.go Reserve: no lock; tasks start side by side")
 def reserved_at_once(bench: DeviceBench) -> None:
     """Different devices at once, and one several times at once, come to what each comes to alone."""
-    ids = bench.ids()[: 2 * AT_ONCE] if bench.some(1) else []
+    ids = bench.healthy()[: 2 * AT_ONCE] if bench.some(1) else []
     alone = {id: bench.ask.reserve(id) for id in ids}
     asked = [*ids, *ids[:1] * (AT_ONCE - 1)]
     for id, made in zip(asked, bench.at_once([partial(bench.ask.reserve, id) for id in asked]), strict=True):
@@ -139,9 +139,10 @@ def is_there(bench: DeviceBench, path: str) -> bool:
 
 
 def _reserve_each(bench: DeviceBench) -> Reservation:
-    """What is reserved with the first device of each group, together."""
+    """What is reserved with the first healthy device of each group, together."""
     bench.some(1)
-    made = [bench.ask.reserve(group.instances[0].id) for group in bench.groups() if group.instances]
+    first = [id for group in bench.groups() for id in healthy_of(group)[:1]]
+    made = [bench.ask.reserve(id) for id in first]
     return Reservation(
         {name: value for each in made for name, value in each.env.items()},
         tuple(mount for each in made for mount in each.mounts),

@@ -9,7 +9,7 @@ from stormpool.conform.external.asking import Refused, asked, heard
 from stormpool.conform.external.driver.bench import DriverBench
 from stormpool.conform.external.driver.task import LASTING, PATIENCE, Task
 from stormpool.conform.rule import Broken, NotOffered, rule
-from stormpool.goplugin.driver import State
+from stormpool.goplugin.driver import State, state_of
 from stormpool.goplugin.listening import Listening
 from stormpool.goplugin.protos import driver, driver_rpc
 
@@ -88,10 +88,9 @@ def _known(bench: DriverBench, task: Task, state: State) -> Any:
     lacks = [name for name in ("started_at", "completed_at", "result") if not said.HasField(name)]
     if lacks:
         raise Broken(f"of a task that is {state} it is not said: {', '.join(lacks)}")
-    if said.id != task.id or driver.TaskState.Name(said.state) != state:
-        raise Broken(
-            f"of task {task.id} ({state}) it is said: {said.id} ({driver.TaskState.Name(said.state)})"
-        )
+    told = state_of(said.state)
+    if said.id != task.id or told != state:
+        raise Broken(f"of task {task.id} ({state}) it is said: {said.id} ({told})")
     return said
 
 

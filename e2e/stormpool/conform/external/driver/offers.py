@@ -16,7 +16,7 @@ from stormpool.goplugin.driver import Health
 
 @rule(source="nomad taskrunner/task_runner.go initDriver; hclspecutils/dec.go decodeSpecBlock")
 def what_tasks_can_be_told(bench: DriverBench) -> None:
-    """The schema of a task's configuration says of each of its parts what it is."""
+    """The schema of a task's configuration says of each of its parts what it is, its type and name."""
     spec = bench.ask.task_spec()
     must_be_whole(spec, "a task's configuration")
     bench.ask.task_config(bench.task.filled((*bench.task.shell, "-c", "true")))
@@ -44,6 +44,8 @@ def its_health(bench: DriverBench) -> str:
     except TimedOut:
         raise Broken(f"nothing within {FIRST_WITHIN:g} s") from None
     found = bench.health(instance)
+    if not isinstance(found.health, Health):
+        raise Broken(f"its health is {found.health}, which agents take for {Health.UNDETECTED}")
     if found.health is not Health.HEALTHY and not found.why:
         raise Broken(f"it is {found.health}, and does not say why")
     return f"{found.health} after {time.monotonic() - began:.2f} s: {found.why or 'no more'}"

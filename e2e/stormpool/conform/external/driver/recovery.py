@@ -11,6 +11,7 @@ from stormpool.conform.external.driver.task import COUNTING, LASTING, PATIENCE, 
 from stormpool.conform.rule import Broken, Rule, rule
 
 RUNNER = "nomad client/allocrunner/taskrunner/task_runner.go"
+UNREADABLE = (b"", b"\xc1\xc1\xc1")  # as states of handles
 
 
 def recovered(how: str) -> Rule[DriverBench]:
@@ -92,20 +93,43 @@ def what_is_gone(bench: DriverBench) -> str:
     source=f"{RUNNER} restoreHandle: what an older or another version wrote; plugins/drivers/task_handle.go"
 )
 def what_cannot_be_read(bench: DriverBench) -> None:
-    """A handle that is not the driver's own is refused by an error, and the driver lives."""
-    task = bench.running(LASTING)
-    assert task.handle is not None
-    bench.come_back()
-    for state in (b"", b"\xc1\xc1\xc1"):
-        try:
-            bench.ask.recover(msgspec.structs.replace(task.handle, state=state))
-        except Refused as refused:
-            if refused.code == "UNAVAILABLE" or not bench.main.lives:
-                raise Broken(f"it ended: {refused}") from refused
+    """A handle that is not the driver's own is refused by an error, or its task found; the driver lives."""
+    for state in UNREADABLE:
+        task = bench.running(LASTING)
+        before = task.shell()
+        bench.come_back()
+        if _is_refused(bench, task, state):
+            task.recover()
+            _must_be_found(task, before.who)
         else:
-            raise Broken(f"a handle with {state!r} for its state was answered OK")
-    task.recover()
-    bench.ask.stop(task.id, PATIENCE)
+            try:
+                _must_be_found(task, before.who)
+            except Broken as broken:
+                raise Broken(
+                    f"{state!r} for its state was answered OK, and the task not found: {broken}"
+                ) from broken
+
+
+def _is_refused(bench: DriverBench, task: Task, state: bytes) -> bool:
+    """Whether a handle is refused that has another state, or would be: where the driver's own is no other."""
+    assert task.handle is not None
+    if state == task.handle.state:
+        return True
+    try:
+        bench.ask.recover(msgspec.structs.replace(task.handle, state=state))
+    except Refused as refused:
+        if refused.code == "UNAVAILABLE" or not bench.main.lives:
+            raise Broken(f"it ended: {refused}") from refused
+        return True
+    task.known_to = bench.main
+    return False
+
+
+def _must_be_found(task: Task, who: tuple[int, int]) -> None:
+    """Raise `Broken` unless the driver has found the process that a task was: it ends it, and tells how."""
+    must_be(task, who)
+    must_have_ended(task.stopped(), 7)
+    task.must_be_over("StopTask was answered")
     task.destroy()
 
 
