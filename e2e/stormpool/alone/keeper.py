@@ -61,7 +61,7 @@ class Keeper:
         except BaseException:
             driver.plugin.kill()
             raise
-        threading.Thread(target=self._watch, args=(told,), name="keeper", daemon=True).start()
+        threading.Thread(target=self._watch, args=(driver, told), name="keeper", daemon=True).start()
         return driver
 
     def start(self, task: Task) -> Handle:
@@ -111,12 +111,14 @@ class Keeper:
             if self._driver is not None:
                 self._driver.plugin.shut_down()
 
-    def _watch(self, told: Listening[Fingerprint]) -> None:
+    def _watch(self, driver: DrivenDriver, told: Listening[Fingerprint]) -> None:
         """Start the plugin again as soon as it has died: that is when it tells of what it finds no more."""
         told.ended(NEVER)
-        if not self._over:
-            with contextlib.suppress(MachineError, grpc.RpcError):  # who asks it next hears of it
-                assert self.driver
+        if not _is_gone(driver):
+            return
+        with contextlib.suppress(MachineError, grpc.RpcError), self._lock:  # who asks it next hears of it
+            if not self._over and self._driver is driver:
+                self._driver = self._start_plugin()
 
     def _recover(self, handle: Handle) -> str:
         """Have a task found again; why it cannot be, if so."""
