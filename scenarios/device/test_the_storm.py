@@ -123,9 +123,9 @@ def test_garbage_is_collected(cluster: Cluster) -> None:
     collections = [
         nemesis.on(structs.replace(stopped.nth(number).answered, later=later), faults.CollectGarbage())
         for number in range(1, EVERY + 1)
-        for later in (0.4, 0.8)
+        for later in (0.4, 0.8, 1.4)
     ]
-    history = stormed(cluster, storm(seconds=1.0, lingers=1.5), *collections)
+    history = stormed(cluster, storm(seconds=1.0, lingers=2.0), *collections)
     forgotten = {view.alloc.job for view in history.of(AllocView) if view.forgotten}
     assert {design.jobs + "goes-on" for design in DESIGNS.values()} <= forgotten
 

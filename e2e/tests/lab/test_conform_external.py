@@ -301,3 +301,17 @@ def test_a_plugin_of_others(stormpool: CommandLine, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert 'failures="1"' in (tmp_path / "junit.xml").read_text()
     assert [path for path in tmp_path.glob("logs/*/plugin-*.err") if "example-fs-device" in path.read_text()]
+
+
+@pytest.mark.parametrize(("mutant", "outcome"), [("", "passed"), ("stops_too_soon", "broken")])
+def test_the_reference_driver_stops_what_it_says_it_stopped(
+    stormpool: CommandLine, mutant: str, outcome: str
+) -> None:
+    env = {**programs.fixture_environment(), "ZFS_DRIVER_MUTANT": mutant}
+    done = stormpool(
+        *("conform", "driver", "--plugin", f"{sys.executable} -m zfs_driver", "--json"),
+        *(word for name, value in env.items() for word in ("--env", f"{name}={value}")),
+        *("--rule", "stopped is dead"),
+    )
+    (found,) = map(json.loads, done.stdout.splitlines())
+    assert (found["rule"], found["outcome"]) == ("stopped is dead", outcome)
