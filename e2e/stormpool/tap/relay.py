@@ -110,10 +110,15 @@ class _Call:
     stream: int
     path: str
     there: int = 0  # its number towards the plugin; 0 until it is forwarded
-    held: dict[Side, list[Frame] | None] = field(default_factory=lambda: dict.fromkeys(Side))
-    bodies: dict[Side, bytearray] = field(default_factory=lambda: {side: bytearray() for side in Side})
+    held: dict[Side, list[Frame] | None] = field(
+        default_factory=lambda: {Side.CALLER: None, Side.PLUGIN: None}
+    )
+    bodies: dict[Side, bytearray] = field(
+        default_factory=lambda: {Side.CALLER: bytearray(), Side.PLUGIN: bytearray()}
+    )
     status: dict[str, str] = field(default_factory=dict)
-    owed: dict[Side, int] = field(default_factory=lambda: dict.fromkeys(Side, 0))  # room on its stream
+    # Room on its stream that a side is to be given.
+    owed: dict[Side, int] = field(default_factory=lambda: {Side.CALLER: 0, Side.PLUGIN: 0})
     asked: bool = False  # what it asks is told
     uploads: bool = False  # it asks in any number of messages
     answered: bool = False  # the plugin's answer is whole
