@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
+
+import pytest
 
 from stormpool.goplugin.stdio_service import MOST_KEPT, StdioService, Writer
 from stormpool.wait import wait_until
@@ -28,17 +30,20 @@ class Listener:
             each()
 
 
-def test_a_line_is_not_lost_to_a_listener_that_has_gone() -> None:
-    service, gone, stays = StdioService(), Listener(), Listener()
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_line_is_not_lost_to_a_listener_that_has_gone(who: int) -> None:
+    service, listeners, before = StdioService(), (Listener(), Listener()), threading.active_count()
     with ThreadPoolExecutor(2) as threads:
-        waits = threading.active_count()
-        first = threads.submit(next, service.StreamStdio(None, _as_context(gone)), None)
-        second = threads.submit(next, service.StreamStdio(None, _as_context(stays)), None)
-        wait_until("both wait", threading.active_count, lambda count: count == waits + 2, timeout=PATIENCE)
-        gone.cancel()
-        assert first.result(PATIENCE) is None
+        heard = []
+        for number, each in enumerate(listeners, 1):
+            heard.append(threads.submit(next, service.StreamStdio(None, _as_context(each)), None))
+            wait_until("it waits", lambda: threading.active_count() - before, number.__eq__, timeout=PATIENCE)
+        listeners[who].cancel()
+        gone, stays = heard[who], heard[1 - who]
+        wait([gone], PATIENCE)
         service.writer.write("hello")
-        said = second.result(PATIENCE)
+        assert gone.result(PATIENCE) is None
+        said = stays.result(PATIENCE)
         assert said is not None
         assert said.data == b"hello"
 

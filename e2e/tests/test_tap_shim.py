@@ -114,7 +114,7 @@ def test_where_it_listens(address: str) -> None:
 
 
 def test_it_ends_with_its_plugin_though_a_child_keeps_the_output_open(behind: Start) -> None:
-    plugin = behind(f"echo '{LINE}'; (read end) <&0 2>&- & kill -9 $$")
+    plugin = behind(f"exec 3<&0; echo '{LINE}'; (read end) <&3 2>&- & kill -9 $$")
     plugin.line()
     assert plugin.wait() == -signal.SIGKILL
     assert plugin.stderr.read() == b""  # the child still waits for its input to end

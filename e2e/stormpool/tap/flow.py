@@ -6,7 +6,7 @@ While nothing is held no frame ever waits: a sender is told what its receiver ha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from stormpool.tap.frames import DATA, END_STREAM, HEADERS
@@ -65,17 +65,20 @@ class Outlet:
         lane = self._lanes.pop(number, None)
         return sum(frame.takes for frame in lane.waiting) if lane else 0
 
-    def send(self, number: int, frame: Frame) -> Iterator[Frame]:
-        """What may be sent now that a stream has a frame more."""
+    def send(self, number: int, frame: Frame) -> Iterable[Frame]:
+        """What may be sent now that a stream has a frame more.
+
+        On a stream that is over, all: what comes there still is its sender's to answer for.
+        """
         lane = self._lanes.get(number)
-        if (
-            lane is None
-        ):  # it is over, as far as this side goes: what comes still is the sender's to answer for
+        if lane is None:
             self._room -= frame.takes
-            yield frame
-            return
-        lane.waiting.append(frame)
-        yield from self._flow(number, lane)
+            return (frame,)
+        if lane.waiting or frame.takes > max(min(self._room, lane.room), 0):
+            lane.waiting.append(frame)
+            return self._flow(number, lane)
+        self._pass(number, lane, frame)
+        return (frame,)
 
     def more(self, number: int, room: int) -> Iterator[tuple[int, Frame]]:
         """What may be sent now that a stream has so many bytes more room, or the connection (0)."""
@@ -106,9 +109,13 @@ class Outlet:
             if fits < frame.takes:
                 lane.waiting.appendleft(Frame(DATA, frame.flags, frame.payload[fits:]))
                 frame = Frame(DATA, 0, frame.payload[:fits])
-            if frame.takes:
-                self._room -= fits
-                lane.room -= fits
-            if frame.ends:
-                self._lanes.pop(number, None)
+            self._pass(number, lane, frame)
             yield frame
+
+    def _pass(self, number: int, lane: Lane, frame: Frame) -> None:
+        """A frame of a stream is sent."""
+        if frame.kind == DATA:
+            self._room -= len(frame.payload)
+            lane.room -= len(frame.payload)
+        if frame.ends:
+            del self._lanes[number]

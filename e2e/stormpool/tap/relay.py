@@ -15,6 +15,7 @@ given beforehand.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -109,10 +110,15 @@ class _Call:
     stream: int
     path: str
     there: int = 0  # its number towards the plugin; 0 until it is forwarded
-    held: dict[Side, list[Frame] | None] = field(default_factory=lambda: dict.fromkeys(Side))
-    bodies: dict[Side, bytearray] = field(default_factory=lambda: {side: bytearray() for side in Side})
+    held: dict[Side, list[Frame] | None] = field(
+        default_factory=lambda: {Side.CALLER: None, Side.PLUGIN: None}
+    )
+    bodies: dict[Side, bytearray] = field(
+        default_factory=lambda: {Side.CALLER: bytearray(), Side.PLUGIN: bytearray()}
+    )
     status: dict[str, str] = field(default_factory=dict)
-    owed: dict[Side, int] = field(default_factory=lambda: dict.fromkeys(Side, 0))  # room on its stream
+    # Room on its stream that a side is to be given.
+    owed: dict[Side, int] = field(default_factory=lambda: {Side.CALLER: 0, Side.PLUGIN: 0})
     asked: bool = False  # what it asks is told
     uploads: bool = False  # it asks in any number of messages
     answered: bool = False  # the plugin's answer is whole
@@ -150,6 +156,7 @@ class Relay:
         self._next = 1
         self._to = {side: Outlet() for side in Side}
         self._owed = dict.fromkeys(Side, 0)  # room on its connection
+        self._set: dict[Side, deque[bytes]] = {side: deque() for side in Side}  # and not acknowledged yet
 
     def feed(self, side: Side, data: bytes) -> Iterator[Output]:
         """What follows from `side` having sent `data` as well. Raises `NotHttp2` when that is none."""
@@ -252,9 +259,21 @@ class Relay:
         if kind == GOAWAY and side is Side.PLUGIN:
             payload = self._last_of_the_caller(payload)
         yield Send(_other(side), _packed(kind, flags, 0, payload))
-        if kind == SETTINGS and not flags & ACK:
-            for number, frame in self._to[side].settings(payload):
-                yield self._sent(side, number, frame)
+        if kind == SETTINGS:
+            yield from self._settings(side, flags, payload)
+
+    def _settings(self, side: Side, flags: int, payload: bytes) -> Iterator[Output]:
+        """Settings hold from when the other side has acknowledged them (RFC 9113, section 6.5.3)."""
+        if not flags & ACK:
+            self._set[side].append(payload)
+            return
+        setter = _other(side)
+        if self._set[setter]:
+            for number, frame in self._to[setter].settings(self._set[setter].popleft()):
+                yield self._sent(setter, number, frame)
+            for call in list(self._calls.values()):  # which may have less room by now than is owed
+                if call.held[side] and not call.reached(side):
+                    yield from self._give(side, call, 1)
 
     def _lost(self, side: Side, number: int, frame: Frame) -> Iterator[Output]:
         """The answer to a copy, or the rest of a call that is over: its bytes are acknowledged, and lost."""
