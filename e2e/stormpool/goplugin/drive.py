@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stormpool.goplugin import schema
+from stormpool.goplugin import schema, topology
 from stormpool.goplugin.attributes import attribute_of
 from stormpool.goplugin.device import Group, Reservation, Statistics, groups_of, reservation_of, statistics_of
 from stormpool.goplugin.driver import (
@@ -67,6 +67,7 @@ class Driven:
         whole = schema.complete(self.config_spec(), config or {})
         asked = base.SetConfigRequest(msgpack_config=schema.encode(whole), plugin_api_version=API)
         asked.nomad_config.driver.ClientMinPort, asked.nomad_config.driver.ClientMaxPort = 14000, 14512
+        topology.add_to(asked.nomad_config.driver)
         self._base.SetConfig(asked, timeout=RPC_TIMEOUT)
 
 

@@ -85,6 +85,9 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     job: str = ""
     memory_bytes: int = 0  # 0: no limit
     cpu_shares: int = 0
+    cgroup: str = (
+        ""  # that the agent has made for it and names to the driver, from Nomad 1.7 on (task_runner.go)
+    )
 
     @property
     def directory(self) -> str:
@@ -254,12 +257,15 @@ def task_of(said: Any) -> Task:
         job=said.job_name,
         memory_bytes=linux.memory_limit_bytes,
         cpu_shares=linux.cpu_shares,
+        cgroup=linux.cpuset_cgroup,
     )
 
 
 def task_to(task: Task) -> Any:
     """A task as a message."""
-    linux = pb.LinuxResources(memory_limit_bytes=task.memory_bytes, cpu_shares=task.cpu_shares)
+    linux = pb.LinuxResources(
+        memory_limit_bytes=task.memory_bytes, cpu_shares=task.cpu_shares, cpuset_cgroup=task.cgroup
+    )
     allocated = pb.AllocatedTaskResources(
         cpu=pb.AllocatedCpuResources(cpu_shares=task.cpu_shares),
         memory=pb.AllocatedMemoryResources(memory_mb=task.memory_bytes >> 20),

@@ -135,6 +135,8 @@ class Processes:
 
     def _start(self, task: Task) -> bytes:
         asked = schema.decode(task.config, TaskConfig)
+        if faulty("needs_cgroup") and not (Path(task.cgroup) / "cgroup.procs").exists():
+            raise NotStarted("cgroup must be set")
         if faulty("starts_nothing"):
             raise NotStarted("not today")
         for mount in task.mounts:

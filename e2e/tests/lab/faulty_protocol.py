@@ -17,6 +17,7 @@ from typing import Any
 
 import grpc
 import msgspec
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from stormpool.goplugin import base_service, schema, serve
 from stormpool.goplugin.controller_service import ControllerService
@@ -91,6 +92,13 @@ def once(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
     return SET_CONFIG(self, request, context)
 
 
+def of_processors(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+    """As drivers on the executor of Nomad 1.7 and later: they need what agents say of processors."""
+    if request.HasField("nomad_config") and not len(UnknownFieldSet(request.nomad_config.driver)):
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no topology")
+    return SET_CONFIG(self, request, context)
+
+
 def exclusive(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
     leave_a_process()
     return SET_CONFIG(self, request, context)
@@ -155,6 +163,7 @@ BREAK: dict[str, Callable[[], object]] = {
     "configured_once": put(base_service.BaseService, "SetConfig", once),
     "gullible": put(schema, "decode", gullible),
     "reads_lists": put(schema, "decode", in_order),
+    "needs_topology": put(base_service.BaseService, "SetConfig", of_processors),
     "exclusive": put(base_service.BaseService, "SetConfig", exclusive),
     "few_at_once": put(base_service.BaseService, "PluginInfo", info_of_few),
     "knows_all": put(serve, "_add_go_plugin", with_anything),

@@ -200,6 +200,8 @@ SOONER = [
 # What is otherwise than in the samples, and right: these rules must not accuse it.
 RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
 RIGHT = [
+    driver("needs_topology", "configured twice", "a task"),
+    driver("needs_cgroup", "a task", "tasks at once", *of("found again", "killed")),
     device("reads_lists", *of("a wrong configuration", "no MessagePack", "no object")),
     driver("stateless", *of("found again", "killed", "told to end"), "what cannot be read"),
     driver("seldom", "what can be configured", "configured twice", "what tasks can be told", "a task"),

@@ -95,6 +95,7 @@ class Task:
         self._bench = bench
         self._said = {"stdout": "", "stderr": ""}
         self._ready = threading.Event()
+        self._cgroup = ""  # that the bench has made for it
         python = [bench.python, "-I", "-S", str(PIPES)]
         files = [bench.task.shell[0], *CHROOT] if bench.can.isolation is Isolation.CHROOT else []
         argv = ["env", f"{MARK}=1", *python, self.directory, NAME, *files]
@@ -214,6 +215,7 @@ class Task:
             job="conform",
             memory_bytes=64 << 20,
             cpu_shares=100,
+            cgroup=self._cgroup,
         )
 
     def _env(self) -> dict[str, str]:
@@ -231,6 +233,7 @@ class Task:
     def _hear(self, line: str) -> None:
         for which, text in json.loads(line).items():
             if which == "ready":
+                self._cgroup = text
                 self._ready.set()
             else:
                 self._said[which] += text
