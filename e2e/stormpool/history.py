@@ -128,7 +128,7 @@ class PluginView(Event, frozen=True, gc=False, tag="plugin_view"):
 
 
 class DeviceView(Event, frozen=True, gc=False, tag="device_view"):
-    """Which device instances of a client the servers hold for healthy, by id."""
+    """Which device instances of a client the servers hold for healthy: by vendor/type/name[id]."""
 
     node: str
     healthy: dict[str, bool]
@@ -249,7 +249,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     node: str
     state: str  # pending, running, dead
     driver: str = ""
-    devices: list[str] = []  # ids of the instances that it was given
+    devices: list[str] = []  # the instances that it was given: vendor/type/name[id]
     asked: int = 0  # how many its job asks for
     wanted: list[str] = []  # ids its job names by a constraint; any where it names none
 
@@ -288,7 +288,7 @@ class Alloc(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     desired: str  # run, stop, evict
     status: str  # pending, running, complete, failed, lost, unknown
     volumes: list[str] = []  # by its job, where it has started and is no plugin's
-    devices: list[str] = []  # ids of the instances that it was given
+    devices: list[str] = []  # the instances that it was given: vendor/type/name[id]
 
     TERMINAL: ClassVar[frozenset[str]] = frozenset({"complete", "failed", "lost"})
 

@@ -31,6 +31,7 @@ from stormpool.history import (
     PluginView,
     Unwatched,
 )
+from stormpool.instances import name_of
 from stormpool.lab import Lab, Role
 from stormpool.store import Recorder
 
@@ -220,4 +221,8 @@ class Watch:
 def _devices(node: dict[str, Any]) -> dict[str, bool]:
     """The device instances of a client, each with whether it is healthy."""
     groups = (node.get("NodeResources") or {}).get("Devices") or []
-    return {each["ID"]: bool(each["Healthy"]) for group in groups for each in group["Instances"] or []}
+    return {
+        name_of(group, each["ID"]): bool(each["Healthy"])
+        for group in groups
+        for each in group["Instances"] or []
+    }

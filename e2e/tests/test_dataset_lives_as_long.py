@@ -21,10 +21,11 @@ from stormpool.history import (
 from stormpool.verdict import Outcome, Verdict
 
 ALLOC = "0b8e12ab-1111-4222-8333-123456789abc"
+INSTANCE = "zfs/dataset/tank[ds1]"
 RESERVE = Call(1, "r", "zfs_device", "client1", "Reserve", args={"device_ids": '["ds1"]'}, sent=1)
 MADE = {"container_res": json.dumps({"mounts": [{"host_path": "/devices/ds1-3", "task_path": "/dataset"}]})}
 ANSWER = Reply(2, "r", result=MADE)
-CENSUS = Census(10, [TaskView(ALLOC, "writer", "client1", "running", "zfs_driver", ["ds1"])])
+CENSUS = Census(10, [TaskView(ALLOC, "writer", "client1", "running", "zfs_driver", [INSTANCE])])
 DATASET = "tank/devices/ds1-3"
 
 
@@ -52,19 +53,22 @@ def test_a_live_task_has_the_dataset_of_its_instance() -> None:
     assert judged(CENSUS, during(task(DATASET))).outcome is Outcome.VALID
     verdict = judged(CENSUS, during(task("tank/other")))
     assert verdict.outcome is Outcome.INVALID
-    assert "task writer of allocation 0b8e12ab has ds1 and not its dataset on client1" in verdict.why
+    assert (
+        "task writer of allocation 0b8e12ab has zfs/dataset/tank[ds1] and not its dataset on client1"
+        in verdict.why
+    )
 
 
 def test_a_dataset_whose_instance_nobody_has_was_left() -> None:
-    assert judged(books("running", ["ds1"]), after("tank", DATASET)).outcome is Outcome.VALID
-    assert judged(books("complete", ["ds1"]), after("tank")).outcome is Outcome.VALID
-    verdict = judged(books("complete", ["ds1"]), after("tank", DATASET))
+    assert judged(books("running", [INSTANCE]), after("tank", DATASET)).outcome is Outcome.VALID
+    assert judged(books("complete", [INSTANCE]), after("tank")).outcome is Outcome.VALID
+    verdict = judged(books("complete", [INSTANCE]), after("tank", DATASET))
     assert f"dataset {DATASET}, made for device ds1 that nobody has, was left on client1" in verdict.why
 
 
 def test_a_dataset_that_may_stay_by_design_is_not_held_against_it() -> None:
     may = Design(0, "plain", "storm-", "tank/devices/", collects=False)
-    assert judged(may, books("complete", ["ds1"]), after("tank", DATASET)).outcome is Outcome.VALID
+    assert judged(may, books("complete", [INSTANCE]), after("tank", DATASET)).outcome is Outcome.VALID
 
 
 def test_a_dataset_that_names_an_allocation_goes_with_it() -> None:

@@ -26,6 +26,7 @@ from stormpool.history import (
 from stormpool.verdict import Outcome, Verdict
 
 ONE, OTHER = "0b8e12ab-1111-4222-8333-123456789abc", "1c9f23bc-1111-4222-8333-123456789abc"
+INSTANCE = "zfs/dataset/tank[ds1]"
 RESERVED: list[Event] = [
     Call(1, "r", "zfs_device", "client1", "Reserve", args={"device_ids": '["ds1"]'}, sent=1),
     Reply(2, "r", result={"container_res": json.dumps({"mounts": [{"host_path": "/devices/ds1"}]})}),
@@ -67,19 +68,30 @@ def test_a_task_that_was_placed_with_too_few() -> None:
 
 
 def test_one_instance_that_was_given_to_two() -> None:
-    both = [task(ONE, ["ds1"]), task(OTHER, ["ds1"])]
-    assert "were both given ds1" in one_task_a_device(History([Census(10, both)])).why
-    over = [task(ONE, ["ds1"], "dead"), task(OTHER, ["ds1"])]
+    both = [task(ONE, [INSTANCE]), task(OTHER, [INSTANCE])]
+    assert f"were both given {INSTANCE}" in one_task_a_device(History([Census(10, both)])).why
+    alike = [task(ONE, [INSTANCE]), task(OTHER, ["zfs/dataset/other[ds1]"])]
+    assert one_task_a_device(History([Census(10, alike)])).outcome is Outcome.VALID
+    over = [task(ONE, [INSTANCE], "dead"), task(OTHER, [INSTANCE])]
     assert one_task_a_device(History([Census(10, over)])).outcome is Outcome.VALID
 
 
 def test_a_job_is_given_what_it_names() -> None:
     def judged(given: str) -> Verdict:
-        named = TaskView(ONE, "writer", "client1", "running", "zfs_driver", [given], 1, ["ds7", "ds8"])
+        named = TaskView(
+            ONE,
+            "writer",
+            "client1",
+            "running",
+            "zfs_driver",
+            [f"zfs/dataset/tank[{given}]"],
+            1,
+            ["ds7", "ds8"],
+        )
         return device_constraints(History([Census(10, [named])]))
 
     assert judged("ds8").outcome is Outcome.VALID
-    assert "may have ds7, ds8 and was given ds2" in judged("ds2").why
+    assert "may have ds7, ds8 and was given zfs/dataset/tank[ds2]" in judged("ds2").why
 
 
 def away(*views: tuple[float, bool], back: float = 40.0, end: float = 80.0) -> Verdict:

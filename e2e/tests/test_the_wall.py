@@ -24,6 +24,7 @@ PURE = sorted(
         PACKAGE / "target.py",
         PACKAGE / "guarantees.py",
         PACKAGE / "errors.py",
+        PACKAGE / "instances.py",
         PACKAGE / "providers" / "link" / "lane.py",
         PACKAGE / "providers" / "netns" / "firewall.py",
         PACKAGE / "providers" / "netns" / "netem.py",

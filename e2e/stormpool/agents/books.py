@@ -7,6 +7,7 @@ from typing import Any
 
 from stormpool.agents.api import Api
 from stormpool.history import Alloc
+from stormpool.instances import name_of
 
 PLUGIN = "plugin-"  # what the names of plugins' jobs begin with
 
@@ -29,13 +30,13 @@ def alloc_of(stub: dict[str, Any], volumes: Iterable[str] = ()) -> Alloc:
 
 
 def devices_of(stub: dict[str, Any], task: str = "") -> list[str]:
-    """The ids of the devices that an allocation was given, or one task of it.
+    """The device instances that an allocation was given, or one task of it.
 
     Known where the list was asked for with resources.
     """
     tasks = (stub.get("AllocatedResources") or {}).get("Tasks") or {}
     groups = [each for name, given in tasks.items() if task in ("", name) for each in given["Devices"] or []]
-    return sorted(id for group in groups for id in group["DeviceIDs"] or [])
+    return sorted(name_of(group, id) for group in groups for id in group["DeviceIDs"] or [])
 
 
 def consumers(stubs: list[dict[str, Any]]) -> list[Alloc]:

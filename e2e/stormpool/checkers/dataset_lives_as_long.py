@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stormpool.checkers.paired import counted, seen_on, settled
 from stormpool.history import AllocView, Books, Census, Design, Ended, History, Observed, Operation
+from stormpool.instances import id_of
 from stormpool.verdict import Verdict, guarantee
 
 SHORT = 8  # characters of an allocation's id by which a dataset may name it
@@ -36,7 +37,9 @@ def dataset_lives_as_long(history: History) -> Verdict:
     return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
 
 
-Reserved = Mapping[tuple[str, str], frozenset[str]]  # node, instance → last names of the datasets made for it
+Reserved = Mapping[
+    tuple[str, str], frozenset[str]
+]  # node, id of an instance → last names of the datasets made for it
 
 
 @dataclass(frozen=True)
@@ -83,14 +86,14 @@ def without_dataset(census: Census, look: Observed, reserved: Reserved) -> Itera
             for source in process.writes
         }
         for instance in task.devices:
-            if not mounted & reserved.get((look.node, instance), frozenset()):
+            if not mounted & reserved.get((look.node, id_of(instance)), frozenset()):
                 yield f"task {task.name} of allocation {task.alloc[:8]} has {instance} and not its dataset"
 
 
 def left_datasets(look: Observed, books: Books, told: Told) -> Iterator[str]:
     """Datasets of allocations that are over."""
     over = {id[:SHORT] for id in {*told.allocs, *(alloc.id for alloc in books.allocs)} - books.live}
-    held = {(alloc.node, id) for alloc in books.allocs if alloc.live for id in alloc.devices}
+    held = {(alloc.node, id_of(each)) for alloc in books.allocs if alloc.live for each in alloc.devices}
     for dataset in look.datasets:
         if dataset.startswith(told.spared):
             continue

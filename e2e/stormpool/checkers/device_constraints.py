@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stormpool.checkers.paired import counted
 from stormpool.history import History
+from stormpool.instances import id_of
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 
@@ -19,7 +20,7 @@ def device_constraints(history: History) -> Verdict:
             if not task.wanted or task.state != "running":
                 continue
             judged += 1
-            if not {*task.devices} <= {*task.wanted}:
+            if not {*map(id_of, task.devices)} <= {*task.wanted}:
                 what = (
                     f"task {task.name} of allocation {task.alloc[:8]} may have {', '.join(task.wanted)} and "
                     f"was given {', '.join(task.devices)}, by {seconds(census.t)}"
