@@ -21,7 +21,11 @@ pytestmark = pytest.mark.lab
 CLIENT = target.node("client1")
 WRITES = Kind(config={"dataset": {"use": "work"}}, place="/work")
 ONCE = Kind(lasting=False)
-FAILS = Kind(config={"fail_at": "record", "dataset": {"use": "work"}}, lasting=False)
+
+
+def fails(step: str) -> Kind:
+    """A task whose start fails once there is an executor; at the steps between, that ends by itself."""
+    return Kind(config={"fail_at": step, "dataset": {"use": "work"}}, lasting=False)
 
 
 def once_it_runs(seconds: float, fault: faults.Fault) -> Plan:
@@ -51,7 +55,10 @@ class Case:
 
 
 CASES = [
-    Case("forgets_kill", {guarantees.no_orphaned_executor: "has 0 live tasks and 1 executors"}, FAILS),
+    *(
+        Case("forgets_kill", {guarantees.no_orphaned_executor: "which is over, was left"}, fails(step))
+        for step in ("connect", "record")
+    ),
     Case(
         "forgets_attempts",
         {guarantees.no_orphaned_executor: "was left"},
