@@ -195,7 +195,7 @@ SOONER = [
     ("LISTENED", 1.0, (fingerprint,)),
     ("GONE_WITHIN", 1.5, (external_bench, configuring, ending, task)),
     ("TERM_WITHIN", 2.5, (ending,)),
-    ("REFUSES_WITHIN", 2.0, (beginning,)),
+    ("REFUSES_WITHIN", 5.0, (beginning,)),
 ]
 # What is otherwise than in the samples, and right: these rules must not accuse it.
 RESERVING = ("one device", "several devices", "reserved again", "reserved at once", "mounts are there")
