@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import itertools
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ AGENT = {
     "PLUGIN_MAX_PORT": "25000",
     "PLUGIN_PROTOCOL_VERSIONS": "2",
 }
+NUMBERS = itertools.count(1)
 # Becomes the plugin, after it said its pid and took an output of its own for errors.
 BECOME = 'echo $$ >"$1"; exec 2>>"$2"; shift 2; exec "$@"'
 
@@ -51,7 +52,7 @@ class Place:
     nodes: Nodes
     node: Node
     logs: Path  # a directory on this host
-    name: str = field(default_factory=lambda: secrets.token_hex(2))  # of its own files behind the lab's door
+    name: str = field(default_factory=lambda: f"{next(NUMBERS)}")  # of its own files behind the lab's door
 
     @property
     def temporary(self) -> str:
