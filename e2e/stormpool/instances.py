@@ -12,5 +12,9 @@ def name_of(group: Mapping[str, Any], id: str) -> str:
 
 
 def id_of(instance: str) -> str:
-    """The id of an instance that is so named: how its plugin calls it, and a job's constraint."""
-    return instance.partition("[")[2].removesuffix("]")
+    """The id of an instance that is so named: how its plugin calls it, and a job's constraint.
+
+    Earlier histories have ids alone.
+    """
+    _, named, id = instance.partition("[")
+    return id.removesuffix("]") if named else instance
