@@ -37,9 +37,8 @@ def dataset_lives_as_long(history: History) -> Verdict:
     return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
 
 
-Reserved = Mapping[
-    tuple[str, str], frozenset[str]
-]  # node, id of an instance → last names of the datasets made for it
+# Node, id of an instance → last names of the datasets made for it.
+Reserved = Mapping[tuple[str, str], frozenset[str]]
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ def one_task_a_device(history: History) -> Verdict:
     anybody. And by the servers' books, while tasks are counted: no two running tasks of a node have one
     instance, and none is placed with fewer than its job asks for.
     """
-    reserved = {
-        (key[0], name): key for key, names in reservations(history).items() for name in names
-    }  # by node and dataset: nodes call their instances alike
+    # By node and dataset: nodes call their instances alike.
+    reserved = {(key[0], name): key for key, names in reservations(history).items() for name in names}
     by_instance: dict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in holds(history):
         key = reserved.get((hold.node, hold.name))

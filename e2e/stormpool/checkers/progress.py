@@ -13,14 +13,8 @@ from stormpool.verdict import Verdict, Witness, guarantee, seconds
 # Calls about one volume on one node that fail in one second: nobody waits between them. An agent that backs
 # off makes one or two; one that spins made 250 (nomad 1.6.1, a detach that fails).
 SPINNING = 20
-WANTED = (
-    "attach",
-    "run",
-    "detach",
-    "start",
-    "finish",
-    "stop",
-)  # operations that ask something of the cluster
+# Operations that ask something of the cluster.
+WANTED = ("attach", "run", "detach", "start", "finish", "stop")
 
 
 @guarantee("progress")

@@ -85,9 +85,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     job: str = ""
     memory_bytes: int = 0  # 0: no limit
     cpu_shares: int = 0
-    cgroup: str = (
-        ""  # that the agent has made for it and names to the driver, from Nomad 1.7 on (task_runner.go)
-    )
+    cgroup: str = ""  # that the agent made for it: named to drivers from Nomad 1.7 on (task_runner.go)
 
     @property
     def directory(self) -> str:
