@@ -91,6 +91,13 @@ class Bench:
         self._volumes.append(Volume(self))
         return self._volumes[-1]
 
+    def deleted_volume(self) -> Volume:
+        """A volume that was published, unpublished and deleted: its id is one of the plugin's own."""
+        volume = self.volume()
+        volume.up()
+        volume.to(0)
+        return volume
+
     def mounts(self) -> list[str]:
         """Every mount point of the node, as often as something is mounted there."""
         return sights.mounts(self.node)

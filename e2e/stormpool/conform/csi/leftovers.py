@@ -14,22 +14,16 @@ LIVES = 3  # what each leaves adds up
 def nothing_is_left(bench: Bench) -> None:
     """Once volumes are gone no mount and no process is on the node that was not there before."""
     bench.needs("NodePublishVolume")
-    _live(bench)  # what a plugin starts once, for all volumes, is no leftover
+    bench.deleted_volume()  # what a plugin starts once, for all volumes, is no leftover
     before = bench.processes()
     for _ in range(LIVES):
-        _live(bench)
+        bench.deleted_volume()
     bench.must_be_bare()
     try:
         wait_until("none is left", lambda: _new(bench, before), _nothing, timeout=bench.asked.patience)
     except TimedOut:
         left = _new(bench, before)
         raise Broken(f"{len(left)} processes after {LIVES} volumes: {', '.join(left)}") from None
-
-
-def _live(bench: Bench) -> None:
-    volume = bench.volume()
-    volume.up()
-    volume.to(0)
 
 
 def _nothing(new: list[str]) -> bool:

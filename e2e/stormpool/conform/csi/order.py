@@ -20,9 +20,7 @@ def for_a_deleted_volume(method: str) -> Rule[Bench]:
     def a_deleted_volume(bench: Bench) -> None:
         """A call for a volume that was deleted is answered NOT_FOUND."""
         bench.needs(method)
-        volume = bench.volume()
-        volume.up()
-        volume.to(0)
+        volume = bench.deleted_volume()
         _must_be_refused(bench, volume, method, "NOT_FOUND")
 
     return a_deleted_volume

@@ -41,9 +41,7 @@ def gone(method: str) -> Rule[Bench]:
     def undone_though_deleted(bench: Bench) -> None:
         """For a volume that was deleted it is undone, or the volume not found; a crash changes nothing."""
         bench.needs(method)
-        volume = bench.volume()
-        volume.up()
-        volume.to(0)
+        volume = bench.deleted_volume()
         _undo(bench, volume, method, ("OK", "NOT_FOUND"))
         bench.plugin.come_back()
         _undo(bench, volume, method, ("OK", "NOT_FOUND"), "killed and started again, ")
