@@ -12,7 +12,8 @@ import grpc
 import pytest
 
 from stormpool.tap.frames import Side
-from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send, Streamed
+from stormpool.tap.outputs import Answered, Asked, GivenUp, Output, Send, Streamed
+from stormpool.tap.relay import Relay
 from stormpool.wait import wait_until
 
 WATCHED = "/lab.Plugin/Watched"

@@ -21,17 +21,8 @@ from stormpool.tap.frames import (
     Direction,
     Side,
 )
-from stormpool.tap.relay import (
-    ACK,
-    SETTINGS,
-    WINDOW_UPDATE,
-    Answered,
-    Asked,
-    Output,
-    Relay,
-    Send,
-    Streamed,
-)
+from stormpool.tap.outputs import Answered, Asked, Output, Send, Streamed
+from stormpool.tap.relay import ACK, SETTINGS, WINDOW_UPDATE, Relay
 
 LARGEST = 16384  # bytes of a frame
 MOST = (1 << 31) - 1  # bytes of room that a side may have

@@ -31,6 +31,7 @@ PURE = sorted(
         PACKAGE / "goplugin" / "handshake.py",
         PACKAGE / "tap" / "frames.py",
         PACKAGE / "tap" / "flow.py",
+        PACKAGE / "tap" / "outputs.py",
         PACKAGE / "tap" / "relay.py",
         PACKAGE / "tap" / "wire.py",
         PACKAGE / "tap" / "calls.py",

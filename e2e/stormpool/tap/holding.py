@@ -12,7 +12,8 @@ from typing import Any
 
 from stormpool.tap.frames import NotHttp2, Side
 from stormpool.tap.joined import Joined
-from stormpool.tap.relay import Answered, Asked, GivenUp, Output, Relay, Send, Streamed
+from stormpool.tap.outputs import Answered, Asked, GivenUp, Output, Send, Streamed
+from stormpool.tap.relay import Relay
 from stormpool.tap.report import Report
 from stormpool.tap.wire import ANSWERED, ASKED, GIVEN_UP, SENT, STREAMED, TOLD
 

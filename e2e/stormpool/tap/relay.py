@@ -40,6 +40,7 @@ from stormpool.tap.frames import (
     status_of,
     without_padding,
 )
+from stormpool.tap.outputs import Answered, Asked, GivenUp, Output, Send, Streamed
 
 SETTINGS, GOAWAY, WINDOW_UPDATE = 0x4, 0x7, 0x8
 ACK = 0x1  # of SETTINGS: it sets nothing
@@ -49,58 +50,6 @@ MAX_FRAME = 16384  # bytes every peer takes (RFC 9113, section 4.2)
 MOST_KEPT = 1 << 20  # bytes of one side's messages kept to be told: streams go on for ever
 QUARTER = 16384  # bytes of room that are given at once for what is held, not frame by frame
 EVERY_STREAM = 0x7FFFFFFF  # a GOAWAY that names it gives up no call (RFC 9113, section 6.8)
-
-
-@dataclass(frozen=True)
-class Send:
-    """Bytes for one side."""
-
-    to: Side
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A call's request is whole, or the first message of one that goes on.
-
-    Held when the call is watched, else forwarded already.
-    """
-
-    stream: int
-    path: str
-    body: bytes
-    held: bool
-
-
-@dataclass(frozen=True)
-class Answered:
-    """A call's answer is whole; held when the call is watched, else told already."""
-
-    stream: int
-    code: int
-    message: str
-    body: bytes
-    held: bool
-
-
-@dataclass(frozen=True)
-class Streamed:
-    """A message of an answer that goes on is whole; the first is held when the call is watched."""
-
-    stream: int
-    body: bytes
-    held: bool
-
-
-@dataclass(frozen=True)
-class GivenUp:
-    """One side reset a call."""
-
-    stream: int
-    side: Side
-
-
-Output = Send | Asked | Answered | Streamed | GivenUp
 
 
 @dataclass
