@@ -52,6 +52,16 @@ ALL: tuple[Guarantee, ...] = (
     exit_status,
 )
 
+# What a task driver that makes datasets is held to, whatever happens to it.
+DRIVERS: tuple[Guarantee, ...] = (
+    no_orphaned_executor,
+    one_plugin_process,
+    exit_status,
+    dataset_lives_as_long,
+    nothing_left_behind,
+    progress,
+)
+
 
 def by_name(name: str) -> Guarantee:
     """The guarantee of that name. Raises `Misuse` when there is none."""
@@ -63,6 +73,7 @@ def by_name(name: str) -> Guarantee:
 
 __all__ = [
     "ALL",
+    "DRIVERS",
     "by_name",
     "claims_are_linearizable",
     "claims_match_reality",

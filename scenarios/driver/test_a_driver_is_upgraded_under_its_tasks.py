@@ -16,12 +16,4 @@ def test_a_driver_is_upgraded_under_its_tasks(cluster: Cluster) -> None:
     history = cluster.run(
         workloads.tasks(2, WRITES, goes_on=8, timeout=20), nemesis.at(1.5, NEWER, heal_after=3.0), settle=15
     )
-    history.must_satisfy(
-        guarantees.recovered_task_is_the_same,
-        guarantees.no_orphaned_executor,
-        guarantees.one_plugin_process,
-        guarantees.exit_status,
-        guarantees.dataset_lives_as_long,
-        guarantees.nothing_left_behind,
-        guarantees.progress,
-    )
+    history.must_satisfy(*guarantees.DRIVERS, guarantees.recovered_task_is_the_same)

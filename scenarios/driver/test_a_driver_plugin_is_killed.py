@@ -17,15 +17,7 @@ def test_a_driver_plugin_is_killed(cluster: Cluster) -> None:
     history = cluster.run(
         workloads.tasks(2, WRITES, goes_on=6, timeout=20), nemesis.at(3.0, KILLED), settle=15
     )
-    history.must_satisfy(
-        guarantees.recovered_task_is_the_same,
-        guarantees.no_orphaned_executor,
-        guarantees.one_plugin_process,
-        guarantees.exit_status,
-        guarantees.dataset_lives_as_long,
-        guarantees.nothing_left_behind,
-        guarantees.progress,
-    )
+    history.must_satisfy(*guarantees.DRIVERS, guarantees.recovered_task_is_the_same)
 
 
 def test_a_driver_plugin_is_killed_while_it_stops_a_task(cluster: Cluster) -> None:
@@ -35,11 +27,4 @@ def test_a_driver_plugin_is_killed_while_it_stops_a_task(cluster: Cluster) -> No
         nemesis.on(rpc("StopTask", plugin=driver.NAME).nth(1).during, KILLED),
         settle=15,
     )
-    history.must_satisfy(
-        guarantees.no_orphaned_executor,
-        guarantees.one_plugin_process,
-        guarantees.exit_status,
-        guarantees.dataset_lives_as_long,
-        guarantees.nothing_left_behind,
-        guarantees.progress,
-    )
+    history.must_satisfy(*guarantees.DRIVERS)

@@ -23,12 +23,4 @@ def test_garbage_is_collected_beside_live_tasks(cluster: Cluster) -> None:
         garbage,
         settle=15,
     )
-    history.must_satisfy(
-        guarantees.recovered_task_is_the_same,
-        guarantees.no_orphaned_executor,
-        guarantees.one_plugin_process,
-        guarantees.exit_status,
-        guarantees.dataset_lives_as_long,
-        guarantees.nothing_left_behind,
-        guarantees.progress,
-    )
+    history.must_satisfy(*guarantees.DRIVERS, guarantees.recovered_task_is_the_same)

@@ -47,11 +47,4 @@ def test_a_thousand_short_tasks(cluster: Alone) -> None:
 def judge(cluster: Alone, acting: list[Workload], plan: Plan | None = None) -> None:
     """Everything that is guaranteed of drivers must hold."""
     history = cluster.run(*acting, plan or Plan())
-    history.must_satisfy(
-        guarantees.no_orphaned_executor,
-        guarantees.one_plugin_process,
-        guarantees.exit_status,
-        guarantees.dataset_lives_as_long,
-        guarantees.nothing_left_behind,
-        guarantees.progress,
-    )
+    history.must_satisfy(*guarantees.DRIVERS)
