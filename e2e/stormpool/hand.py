@@ -79,7 +79,8 @@ def told(lab: Written) -> str:
     state = (
         "up" if ledger.same(lab.harness) else "left by a harness that died: `stormpool down --all` undoes it"
     )
-    lines = [f"lab {lab.lab_id}: nomad {lab.nomad}, {state}, run {lab.run_dir}"]
+    whose = f"nomad {lab.nomad}" if lab.kept else "of a scenario"
+    lines = [f"lab {lab.lab_id}: {whose}, {state}, run {lab.run_dir}"]
     lines += [f"  {node:10} export NOMAD_ADDR={address}" for node, address in lab.addresses.items()]
     return "\n".join(lines)
 
