@@ -95,3 +95,16 @@ def test_half_a_line_of_results_is_tried_again(tmp_path: Path) -> None:
 
 def test_after_a_failure_of_the_machine_there_is_nothing_to_replay() -> None:
     assert "again" not in console.told_of(Tried("a", "NodeStageVolume", (), "machine", why="no lab"))
+
+
+def test_why_labs_could_not_be_used_again_is_told(tmp_path: Path) -> None:
+    exploration = Exploration(tmp_path, SUBJECT)
+    for name, spent in (
+        ("a", "x"),
+        ("b", "client1 is clean: not within 10 s"),
+        ("c", ""),
+        ("d", "client1 is clean: not within 10 s"),
+    ):
+        exploration.tried[name] = Tried(name, "NodeStageVolume", (), "valid", spent=spent)
+    told = console.told(exploration)
+    assert "3 of 4 runs used their lab up, mostly: client1 is clean: not within 10 s" in told

@@ -140,6 +140,10 @@ def told(exploration: Exploration) -> str:
         f"{len(exploration.points)} points (they stand for {stand_for}), {len(exploration.tried)} tried: "
         + ", ".join(f"{count} {SHOWN[name]}" for name, count in counts.items())
     ]
+    spent = Counter(each.spent for each in exploration.tried.values() if each.spent)
+    if spent:
+        mostly = spent.most_common(1)[0][0]
+        lines.append(f"{spent.total()} of {len(exploration.tried)} runs used their lab up, mostly: {mostly}")
     if left:
         lines.append(f"{left} left: stormpool explore --resume {_short(str(exploration.directory))}")
     return "\n".join(lines)

@@ -57,8 +57,9 @@ class Tried(msgspec.Struct, frozen=True):
     broken: tuple[str, ...] = ()  # guarantees
     run: str = ""
     seconds: float = 0.0
-    reset: float = -1.0
+    reset: float = -1.0  # seconds until its lab was as good as new; negative: it could not be
     why: str = ""
+    spent: str = ""  # why its lab could not be used again
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -197,7 +198,7 @@ class Exploration:
         came_to, broken = told_apart(outcome.of_run(run), judged, injected_at(history, numbers))
         bad = [each for each in judged if each.outcome is not Outcome.VALID]
         why = run.about().error or "; ".join(each.why for each in bad)
-        return Tried(*about, came_to, tuple(broken), done.run, done.seconds, done.reset, why)
+        return Tried(*about, came_to, tuple(broken), done.run, done.seconds, done.reset, why, done.spent)
 
     def _note(self, tried: Tried, *, keep: bool) -> None:
         self.tried[tried.point] = tried
