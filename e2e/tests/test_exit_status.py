@@ -44,6 +44,7 @@ def test_what_was_told_is_not_what_was(told: list[tuple[int, int]], said: list[i
 def test_ends_that_cannot_be_told_apart_are_not_judged() -> None:
     verdict = judged([(0, 0)], [-1, 0])
     assert verdict.outcome is Outcome.UNKNOWN
+    assert "as many ends were told as it had lives" in verdict.why
     assert verdict.apart == [
         "task writer of allocation 0b8e12ab on client1 had 2 lives, and 1 ends were told"
     ]

@@ -27,7 +27,8 @@ def exit_status(history: History) -> Verdict:
         judged += len(ended.said)
         what = [f"{who} {why}, by {seconds(ended.t)}" for why in differences(ended)]
         witnesses += [Witness(each, ended.t, ended.t, [ended.node]) for each in what]
-    return exit_status.found(judged, witnesses, nothing="no task was seen to end", apart=apart)
+    nothing = "of no task as many ends were told as it had lives" if apart else "no task was seen to end"
+    return exit_status.found(judged, witnesses, nothing=nothing, apart=apart)
 
 
 def differences(ended: Ended) -> Iterator[str]:
