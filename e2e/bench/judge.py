@@ -19,7 +19,8 @@ from pathlib import Path
 
 from figures import show
 from stormpool import guarantees
-from stormpool.history import Call, History, Reply, encode
+from stormpool.events import Call, Reply
+from stormpool.history import History, encode
 
 GOAL = 2.0  # seconds for a million
 STEPS = (

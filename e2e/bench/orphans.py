@@ -17,7 +17,7 @@ from pathlib import Path
 
 from figures import quantile, show
 from stormpool.checkers.no_orphaned_executor import mismatches
-from stormpool.history import Census, TaskView
+from stormpool.events import Census, TaskView
 from stormpool.lab import Lab
 from stormpool.node import Nodes
 from stormpool.observing import Observing

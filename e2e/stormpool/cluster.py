@@ -16,7 +16,7 @@ from stormpool.agents.books import alloc_of, claims_of
 from stormpool.agents.build import Agent
 from stormpool.agents.nomad import Agents
 from stormpool.errors import MachineError, Misuse, TimedOut
-from stormpool.history import Alloc, Operation, Volume
+from stormpool.events import Alloc, Operation, Volume
 from stormpool.judge import RunHistory
 from stormpool.lab import CsiPlugin, Lab, Role
 from stormpool.ledger import Written

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from stormpool import history
+from stormpool import events
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.nemesis import AtTime, Counting, OnCall, Phase, Plan
@@ -215,7 +215,7 @@ class Conductor:
         planned = self._plan.planned[number]
         held = scene.held if scene else None
         self._site.recorder.write(
-            history.Fault(
+            events.Fault(
                 self._site.recorder.now() if at is None else at,
                 self._first + number,
                 type(planned.fault).__name__,

@@ -14,7 +14,7 @@ from stormpool.agents.api import Api
 from stormpool.agents.books import alloc_of, devices_of
 from stormpool.checkers.no_orphaned_executor import mismatches, with_executors
 from stormpool.errors import TimedOut
-from stormpool.history import Census, Ended, Observed, TaskView
+from stormpool.events import Census, Ended, Observed, TaskView
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stormpool.history import Event, History
+from stormpool.events import Event
+from stormpool.history import History
 from stormpool.run import Judged
 from stormpool.store import RunDirectory
 from stormpool.verdict import Guarantee, Outcome, Verdict

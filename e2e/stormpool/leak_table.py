@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stormpool.errors import Misuse
-from stormpool.history import Books, History
+from stormpool.events import Books
+from stormpool.history import History
 from stormpool.leaks import table, tally
 from stormpool.leaks.event import event_of
 from stormpool.leaks.table import Cell

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from stormpool.errors import Misuse
-from stormpool.history import SECOND, Call
+from stormpool.events import SECOND, Call
 
 
 class Phase(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from stormpool.errors import MachineError
-from stormpool.history import Datasets, Down, Mount, Observed, Process
+from stormpool.events import Datasets, Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
 

@@ -24,7 +24,8 @@ from stormpool.agents import build
 from stormpool.alone.site import Alone
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse, StormpoolError
-from stormpool.history import History, Operation, Phase
+from stormpool.events import Operation, Phase
+from stormpool.history import History
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
 from stormpool.node import Nodes, Provider

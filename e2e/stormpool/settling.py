@@ -16,7 +16,8 @@ from stormpool.checkers.dataset_lives_as_long import left_datasets, told_of
 from stormpool.checkers.nothing_left_behind import left_on
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
-from stormpool.history import Books, Design, History, Observed
+from stormpool.events import Books, Design, Observed
+from stormpool.history import History
 from stormpool.wait import wait_until
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from stormpool.capability import Capability
 from stormpool.companions import Companions
 from stormpool.conductor import Conductor
 from stormpool.errors import Unavailable
-from stormpool.history import Alloc, History, Observed
+from stormpool.events import Alloc, Observed
+from stormpool.history import History
 from stormpool.judge import RunHistory
 from stormpool.lab import ExternalPlugin, Lab, Role
 from stormpool.nemesis import Plan

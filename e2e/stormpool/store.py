@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from stormpool.errors import Misuse
-from stormpool.history import Event, History, Phase, encode
+from stormpool.events import Event, Phase
+from stormpool.history import History, encode
 from stormpool.run import About, Judged
 from stormpool.verdict import Verdict, worst
 

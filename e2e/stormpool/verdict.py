@@ -8,7 +8,8 @@ from enum import StrEnum
 import msgspec
 from msgspec import structs
 
-from stormpool.history import SECOND, Fault, History
+from stormpool.events import SECOND, Fault
+from stormpool.history import History
 
 
 class Outcome(StrEnum):

@@ -20,7 +20,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.agents.nomad import Agents
 from stormpool.errors import TimedOut
-from stormpool.history import (
+from stormpool.events import (
     SECOND,
     Alloc,
     AllocView,

@@ -10,8 +10,9 @@ from pathlib import Path
 from stored import about
 
 from stormpool import reporter
+from stormpool.events import SECOND, Call, Event, Fault, Leader, Phase, Reply
 from stormpool.guarantees import lifecycle_order, serialized_controller_calls
-from stormpool.history import SECOND, Call, Event, Fault, History, Leader, Phase, Reply, encode
+from stormpool.history import History, encode
 from stormpool.judge import judge
 from stormpool.report.page import Judgement
 from stormpool.store import RunDirectory

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.published_is_unpublished import published_is_unpublished
 from stormpool.checkers.recovered_task_is_the_same import recovered_task_is_the_same
-from stormpool.history import Books, Call, Down, Event, History, Observed, Operation, Process, Reply
+from stormpool.events import Books, Call, Down, Event, Observed, Operation, Process, Reply
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 STAGING, TARGET = {"staging_target_path": "/s"}, {"target_path": "/t", "staging_target_path": "/s"}

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
-from stormpool.history import Acknowledged, Contents, Event, History, Operation
+from stormpool.events import Acknowledged, Contents, Event, Operation
+from stormpool.history import History
 from stormpool.verdict import Outcome
 from stormpool.workloads.consumer import CONSUMER, told_in, writes_in
 

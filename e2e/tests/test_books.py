@@ -5,7 +5,8 @@ from typing import Any, cast
 from stormpool.agents.api import Api
 from stormpool.agents.books import allocations
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
-from stormpool.history import Books, History, Observed, Volume
+from stormpool.events import Books, Observed, Volume
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from stormpool.checkers import claims_are_linearizable as checker
+from stormpool.events import SECOND, Event, Leader, Operation, Volume
 from stormpool.guarantees import claims_are_linearizable
-from stormpool.history import SECOND, Event, History, Leader, Operation, Volume
+from stormpool.history import History
 from stormpool.models.claims import REFUSED
 from stormpool.verdict import Outcome, Verdict
 

@@ -3,7 +3,8 @@
 import pytest
 
 from stormpool.checkers.claims_match_reality import claims_match_reality
-from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process, Volume
+from stormpool.events import Alloc, Books, Event, Mount, Observed, Process, Volume
+from stormpool.history import History
 from stormpool.verdict import Verdict
 
 BEFORE: list[Event] = [Volume(0, "vol1", "zfs"), Volume(0, "vol2", "zfs")]

@@ -13,9 +13,10 @@ from stormpool import faults, nemesis, target
 from stormpool.agents.api import ApiError
 from stormpool.conductor import Conductor
 from stormpool.errors import MachineError, Misuse
+from stormpool.events import Call, Process
+from stormpool.events import Fault as Told
 from stormpool.faults.fault import Fault
-from stormpool.history import Call, History, Process
-from stormpool.history import Fault as Told
+from stormpool.history import History
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, rpc
 from stormpool.plugins.csi import PLUGIN_TASK

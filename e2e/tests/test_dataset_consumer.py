@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stormpool import script, workloads
-from stormpool.history import Life, Tried
+from stormpool.events import Life, Tried
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan
 from stormpool.script import Act, Script

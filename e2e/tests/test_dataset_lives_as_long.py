@@ -5,19 +5,8 @@ import json
 from msgspec import structs
 
 from stormpool.checkers.dataset_lives_as_long import dataset_lives_as_long
-from stormpool.history import (
-    Alloc,
-    Books,
-    Call,
-    Census,
-    Design,
-    Event,
-    History,
-    Observed,
-    Process,
-    Reply,
-    TaskView,
-)
+from stormpool.events import Alloc, Books, Call, Census, Design, Event, Observed, Process, Reply, TaskView
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict
 
 ALLOC = "0b8e12ab-1111-4222-8333-123456789abc"

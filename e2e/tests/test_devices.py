@@ -9,20 +9,20 @@ from stormpool.checkers.device_constraints import device_constraints
 from stormpool.checkers.device_news import WITHIN, device_news
 from stormpool.checkers.one_task_a_device import one_task_a_device
 from stormpool.counting import asked_of
-from stormpool.history import (
+from stormpool.events import (
     SECOND,
     Call,
     Census,
     DeviceView,
     Event,
     Fault,
-    History,
     Observed,
     Phase,
     Process,
     Reply,
     TaskView,
 )
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict
 
 ONE, OTHER = "0b8e12ab-1111-4222-8333-123456789abc", "1c9f23bc-1111-4222-8333-123456789abc"

@@ -4,7 +4,8 @@ import pytest
 
 from stormpool.checkers.exit_status import exit_status
 from stormpool.counting import last_words
-from stormpool.history import Ended, History
+from stormpool.events import Ended
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict
 
 

@@ -8,10 +8,11 @@ from stored import about
 
 from stormpool import faults, nemesis, outcome
 from stormpool.errors import Misuse
+from stormpool.events import Fault
 from stormpool.explore import console
 from stormpool.explore.exploration import BROKE_ANYWAY, NOT_REACHED, Exploration, Subject, Tried
 from stormpool.explore.points import Point
-from stormpool.history import Fault, encode
+from stormpool.history import encode
 from stormpool.lab import Lab
 from stormpool.nemesis import rpc
 from stormpool.script import Act, Script

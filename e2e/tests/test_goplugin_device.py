@@ -14,13 +14,14 @@ from google.protobuf import empty_pb2
 
 from stormpool import processes, stubs
 from stormpool.errors import MachineError, Misuse
+from stormpool.events import Call, Message, Reply
 from stormpool.goplugin.attributes import Quantity, attribute_of, attribute_to
 from stormpool.goplugin.device import Instance, Mount, Reservation
 from stormpool.goplugin.drive import DrivenDevice
 from stormpool.goplugin.handshake import COOKIE
 from stormpool.goplugin.process import LocalProcess, PluginProcess
 from stormpool.goplugin.protos import stdio_rpc
-from stormpool.history import Call, History, Message, Reply
+from stormpool.history import History
 from stormpool.shell import run
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import Collector

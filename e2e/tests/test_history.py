@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormpool.errors import Misuse
-from stormpool.history import Call, Event, Gone, History, Phase, Reply, encode
+from stormpool.events import Call, Event, Gone, Phase, Reply
+from stormpool.history import History, encode
 
 events = st.one_of(
     st.builds(Phase, t=st.integers(0), name=st.text()),

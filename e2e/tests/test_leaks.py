@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from stormpool.history import (
+from stormpool.events import (
     SECOND,
     Alloc,
     AllocView,
@@ -14,7 +14,6 @@ from stormpool.history import (
     Datasets,
     Design,
     Event,
-    History,
     Life,
     Observed,
     Operation,
@@ -23,6 +22,7 @@ from stormpool.history import (
     TaskView,
     Tried,
 )
+from stormpool.history import History
 from stormpool.leaks import Row, table, tally
 from stormpool.leaks.event import event_of
 

@@ -1,7 +1,8 @@
 """When a volume may be detached: once unstaging it was answered, not while it goes on."""
 
 from stormpool import guarantees
-from stormpool.history import Call, Event, History, Reply
+from stormpool.events import Call, Event, Reply
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 STAGING = {"staging_target_path": "/staging/vol1"}

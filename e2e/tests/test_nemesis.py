@@ -5,7 +5,7 @@ import pytest
 
 from stormpool import nemesis
 from stormpool.errors import Misuse
-from stormpool.history import Call
+from stormpool.events import Call
 from stormpool.nemesis import Counting, OnCall, Phase, rpc
 
 PUBLISH = "ControllerPublishVolume"

@@ -3,7 +3,8 @@
 from msgspec import structs
 
 from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
-from stormpool.history import Alloc, Books, Census, Event, History, Observed, Operation, Process, TaskView
+from stormpool.events import Alloc, Books, Census, Event, Observed, Operation, Process, TaskView
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 ALLOC = "0b8e12ab-1111-4222-8333-123456789abc"

@@ -3,7 +3,8 @@
 import pytest
 
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
-from stormpool.history import Alloc, Books, Event, History, Mount, Observed, Process
+from stormpool.events import Alloc, Books, Event, Mount, Observed, Process
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 CSI = "/nomad/client/csi/monolith/hostpath"

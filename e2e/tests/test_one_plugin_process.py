@@ -1,7 +1,8 @@
 """A client has one process of each plugin, whatever copies of its program look after tasks."""
 
 from stormpool.checkers.one_plugin_process import one_plugin_process, plugin_processes, tapped
-from stormpool.history import History, Observed, Process
+from stormpool.events import Observed, Process
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 HELLO = '{"plugin": "zfs_driver", "node": "client1"}'

@@ -3,7 +3,8 @@
 import pytest
 
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
-from stormpool.history import SECOND, Event, History, Observed, Process, Volume
+from stormpool.events import SECOND, Event, Observed, Process, Volume
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 VOLUME = Volume(0, "vol1", "zfs")

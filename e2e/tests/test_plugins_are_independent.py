@@ -3,7 +3,8 @@
 import pytest
 
 from stormpool.checkers.plugins_are_independent import plugins_are_independent
-from stormpool.history import SECOND, Call, Event, History, Operation, Reply, Volume
+from stormpool.events import SECOND, Call, Event, Operation, Reply, Volume
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 VOLUMES: list[Event] = [Volume(0, "vol1", "slow"), Volume(0, "vol2", "quick")]

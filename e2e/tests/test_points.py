@@ -1,10 +1,11 @@
 """Which points a run has, which of them are folded, and what a plan with one of them is."""
 
 from stormpool import faults, nemesis, target
+from stormpool.events import Call, Event
+from stormpool.events import Phase as RunPhase
 from stormpool.explore import points
 from stormpool.explore.points import Breaking
-from stormpool.history import Call, Event, History
-from stormpool.history import Phase as RunPhase
+from stormpool.history import History
 from stormpool.nemesis import OnCall, Phase, rpc
 
 PUBLISH, STAGE = "ControllerPublishVolume", "NodeStageVolume"

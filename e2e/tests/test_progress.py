@@ -3,7 +3,8 @@
 import pytest
 
 from stormpool import guarantees
-from stormpool.history import SECOND, Alloc, Books, Event, Fault, History, Observed, Operation, Phase, Volume
+from stormpool.events import SECOND, Alloc, Books, Event, Fault, Observed, Operation, Phase, Volume
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict
 
 CLAIMED = {"vol1": ["gone"]}

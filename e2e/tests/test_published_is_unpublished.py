@@ -6,7 +6,8 @@ import pytest
 from test_a_node_goes_down import rpc
 
 from stormpool.checkers.published_is_unpublished import left_published, published_is_unpublished
-from stormpool.history import Alloc, Books, Call, Event, History, Member, Phase, Reply
+from stormpool.events import Alloc, Books, Call, Event, Member, Phase, Reply
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 

@@ -5,7 +5,8 @@ from typing import Any
 from msgspec import structs
 
 from stormpool import guarantees
-from stormpool.history import SECOND, History, Observed, Operation, Process
+from stormpool.events import SECOND, Observed, Operation, Process
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict
 
 

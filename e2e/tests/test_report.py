@@ -11,7 +11,8 @@ import pytest
 from stored import about
 
 from stormpool import guarantees, reporter
-from stormpool.history import SECOND, Call, Fault, History, Phase, Reply
+from stormpool.events import SECOND, Call, Fault, Phase, Reply
+from stormpool.history import History
 from stormpool.report.log import Kept, Line
 from stormpool.report.page import Judgement, page
 from stormpool.report.plain import plain

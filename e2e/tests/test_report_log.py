@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stormpool import reporter
-from stormpool.history import SECOND
+from stormpool.events import SECOND
 from stormpool.report.log import Line, folded, keep, parse
 
 BEGAN = 1_795_257_612 * SECOND  # 2026-11-21T10:40:12Z

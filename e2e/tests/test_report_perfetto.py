@@ -9,7 +9,8 @@ import pytest
 from stored import about
 
 from stormpool import guarantees
-from stormpool.history import SECOND, Call, Event, Fault, History, Leader, Phase, Reply
+from stormpool.events import SECOND, Call, Event, Fault, Leader, Phase, Reply
+from stormpool.history import History
 from stormpool.report.perfetto import trace
 from stormpool.report.timeline import timeline
 

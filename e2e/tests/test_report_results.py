@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from stored import about
 
-from stormpool.history import SECOND, History, Phase
+from stormpool.events import SECOND, Phase
+from stormpool.history import History
 from stormpool.report.result import Severity, result, severity
 from stormpool.verdict import Outcome, Verdict
 

@@ -1,14 +1,13 @@
 """What the timeline shows: claims, health, status, tasks, calls, and which of them are a breach's."""
 
 from stormpool import guarantees
-from stormpool.history import (
+from stormpool.events import (
     SECOND,
     Alloc,
     Books,
     Call,
     Event,
     Gone,
-    History,
     Leader,
     Member,
     Observed,
@@ -18,6 +17,7 @@ from stormpool.history import (
     Process,
     Reply,
 )
+from stormpool.history import History
 from stormpool.report.span import Span
 from stormpool.report.timeline import ROWS, Timeline, natural, timeline
 

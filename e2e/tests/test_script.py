@@ -11,8 +11,9 @@ from stormpool import faults, nemesis, script, target, workloads
 from stormpool.again import shrink
 from stormpool.again.reproduction import by_events, told
 from stormpool.errors import MachineError, Misuse
-from stormpool.history import SECOND, Call, Event, Fault, History, Reply
-from stormpool.history import Phase as RunPhase
+from stormpool.events import SECOND, Call, Event, Fault, Reply
+from stormpool.events import Phase as RunPhase
+from stormpool.history import History
 from stormpool.lab import Lab
 from stormpool.nemesis import AtTime, Plan, rpc
 from stormpool.plugins import csi

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormpool.checkers.serialized_controller_calls import ENDING, serialized_controller_calls
-from stormpool.history import SECOND, Call, Event, Fault, Gone, History, Leader, Reply
+from stormpool.events import SECOND, Call, Event, Fault, Gone, Leader, Reply
+from stormpool.history import History
 from stormpool.verdict import Outcome
 
 TERMS: list[Event] = [Leader(-9, "server1", 2), Leader(4, "server2", 3)]

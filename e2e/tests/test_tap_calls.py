@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stormpool.history import Call, Event, Gone, History, Reply
+from stormpool.events import Call, Event, Gone, Reply
+from stormpool.history import History
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Hello
 from stormpool.tap.messages import Protocol

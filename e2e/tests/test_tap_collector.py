@@ -12,8 +12,8 @@ import grpc
 import pytest
 
 from stormpool.errors import MachineError
+from stormpool.events import Event, Message
 from stormpool.goplugin.protos import driver, driver_rpc
-from stormpool.history import Event, Message
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import Collector, HeldCall
 from stormpool.tap.messages import UNPARSED, Protocol

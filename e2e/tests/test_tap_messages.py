@@ -9,7 +9,8 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from stormpool.checkers.lifecycle_order import lifecycle_order
-from stormpool.history import Call, Event, Gone, History, Message, Reply
+from stormpool.events import Call, Event, Gone, Message, Reply
+from stormpool.history import History
 from stormpool.tap import wire
 from stormpool.tap.calls import Calls, Held, Hello, Names
 from stormpool.tap.messages import CUT, LONGEST, Protocol

@@ -16,6 +16,7 @@ PURE = sorted(
         PACKAGE / "conform" / "results.py",
         PACKAGE / "conform" / "external" / "look.py",
         PACKAGE / "conform" / "external" / "specification.py",
+        PACKAGE / "events.py",
         PACKAGE / "history.py",
         PACKAGE / "verdict.py",
         PACKAGE / "run.py",

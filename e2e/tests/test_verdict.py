@@ -1,6 +1,7 @@
 """What held although a planned fault never happened was not tried."""
 
-from stormpool.history import Event, Fault, History
+from stormpool.events import Event, Fault
+from stormpool.history import History
 from stormpool.verdict import Outcome, Verdict, Witness, guarantee
 
 

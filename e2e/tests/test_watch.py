@@ -9,7 +9,8 @@ import pytest
 
 from stormpool import watch
 from stormpool.checkers.lowest_healthy_controller import STEADY, lowest_healthy_controller
-from stormpool.history import SECOND, AllocView, Call, Event, History, Leader, Member, PluginView, Unwatched
+from stormpool.events import SECOND, AllocView, Call, Event, Leader, Member, PluginView, Unwatched
+from stormpool.history import History
 from stormpool.lab import Lab
 from stormpool.store import Recorder, RunDirectory
 from stormpool.verdict import Outcome

@@ -6,7 +6,7 @@ telling of its devices: all versions place tasks that ask for one on a node that
 
 from stormpool import faults, guarantees, nemesis, target, workloads
 from stormpool.cluster import Cluster
-from stormpool.history import DeviceView
+from stormpool.events import DeviceView
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, rpc
 from stormpool.plugins import dataset, driver

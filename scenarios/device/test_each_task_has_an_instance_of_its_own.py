@@ -6,7 +6,7 @@ Nomad 1.6.1 and before give any instance to a job that names one by a constraint
 
 from stormpool import guarantees, workloads
 from stormpool.cluster import Cluster
-from stormpool.history import Operation
+from stormpool.events import Operation
 from stormpool.lab import Lab
 from stormpool.plugins import dataset, driver
 from stormpool.workloads import Kind

@@ -8,7 +8,8 @@ from msgspec import structs
 
 from stormpool import faults, guarantees, nemesis, target
 from stormpool.cluster import Cluster
-from stormpool.history import AllocView, History
+from stormpool.events import AllocView
+from stormpool.history import History
 from stormpool.lab import API_DOOR, Lab, Plugin
 from stormpool.nemesis import OnCall, Plan, rpc
 from stormpool.plugins import csi, dataset, driver

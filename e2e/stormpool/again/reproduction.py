@@ -11,8 +11,9 @@ from msgspec import structs
 
 from stormpool import given, outcome
 from stormpool.errors import MachineError
-from stormpool.history import NEVER, SECOND, Call, Fault, History, Reply
-from stormpool.history import Phase as RunPhase
+from stormpool.events import SECOND, Call, Fault, Reply
+from stormpool.events import Phase as RunPhase
+from stormpool.history import NEVER, History
 from stormpool.nemesis import AtTime, OnCall, Pattern, Phase, Plan, Planned
 from stormpool.run import About
 from stormpool.script import Script, at_home, decode

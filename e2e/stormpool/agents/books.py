@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stormpool.agents.api import Api
-from stormpool.history import Alloc
+from stormpool.events import Alloc
 from stormpool.instances import name_of
 
 PLUGIN = "plugin-"  # what the names of plugins' jobs begin with

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from stormpool import settling
 from stormpool.alone.keeper import Keeper
 from stormpool.errors import Misuse
+from stormpool.events import Alloc, Books, TaskView
 from stormpool.goplugin.on_node import OnNode
-from stormpool.history import Alloc, Books, TaskView
 from stormpool.judge import RunHistory
 from stormpool.lab import ExternalPlugin, Lab, PluginKind
 from stormpool.nemesis import Plan

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from stormpool.history import Acknowledged, Contents, History, Operation
+from stormpool.events import Acknowledged, Contents, Operation
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from stormpool.history import NEVER, SECOND, History, Leader, Operation, Volume
+from stormpool.events import SECOND, Leader, Operation, Volume
+from stormpool.history import NEVER, History
 from stormpool.models.claims import REFUSED, Action, Answer, ClaimOp, Claims, Holders, Request
 from stormpool.models.linearizability import Op, Result, check
 from stormpool.verdict import Outcome, Verdict, Witness, guarantee, seconds

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from stormpool.checkers.paired import settled
-from stormpool.history import Alloc, Books, History, Observed, Volume
+from stormpool.events import Alloc, Books, Observed, Volume
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stormpool.history import Call, History, Reply
+from stormpool.events import Call, Reply
+from stormpool.history import History
 
 Names = dict[tuple[str, str], str]  # plugin, CSI node id → node
 

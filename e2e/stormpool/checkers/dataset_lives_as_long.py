@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stormpool.checkers.paired import counted, seen_on, settled
-from stormpool.history import AllocView, Books, Census, Design, Ended, History, Observed, Operation
+from stormpool.events import AllocView, Books, Census, Design, Ended, Observed, Operation
+from stormpool.history import History
 from stormpool.instances import id_of
 from stormpool.verdict import Verdict, guarantee
 

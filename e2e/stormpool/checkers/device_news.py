@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stormpool.history import NEVER, SECOND, DeviceView, Fault, History
+from stormpool.events import SECOND, DeviceView, Fault
+from stormpool.history import NEVER, History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # A client tells of a change 5 to 10 s later (`nodeUpdateRetryIntv`); the plugin looks once a second, and the

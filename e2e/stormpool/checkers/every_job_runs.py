@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stormpool.history import History, Operation
+from stormpool.events import Operation
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

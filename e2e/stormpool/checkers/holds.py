@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from stormpool.history import History, Observed
+from stormpool.events import Observed
+from stormpool.history import History
 
 
 @dataclass(frozen=True)

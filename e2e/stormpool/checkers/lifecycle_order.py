@@ -11,7 +11,8 @@ from enum import Enum
 import msgspec
 
 from stormpool.checkers.csi_nodes import csi_nodes, node_of
-from stormpool.history import Call, Down, Gone, History, Member, Reply
+from stormpool.events import Call, Down, Gone, Member, Reply
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stormpool.checkers.serialized_controller_calls import SERIALIZED, UNSERIALIZED
-from stormpool.history import SECOND, History, Member, PluginView, Rpc, Unwatched
+from stormpool.events import SECOND, Member, PluginView, Unwatched
+from stormpool.history import History, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # A call is judged only by what the servers have held for true this long, before and after it was made: the

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from stormpool.checkers.paired import counted, seen_on, settled
-from stormpool.history import NEVER, Census, History, Observed, Process, TaskView
+from stormpool.events import Census, Observed, Process, TaskView
+from stormpool.history import NEVER, History
 from stormpool.verdict import Verdict, guarantee
 
 

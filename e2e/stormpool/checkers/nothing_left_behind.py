@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from stormpool.checkers.paired import seen_on, settled
-from stormpool.history import Books, History, Observed, Process, Volume
+from stormpool.events import Books, Observed, Process, Volume
+from stormpool.history import History
 from stormpool.verdict import Verdict, guarantee
 
 

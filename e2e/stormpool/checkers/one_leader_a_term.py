@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stormpool.history import History, Leader
+from stormpool.events import Leader
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from stormpool.history import History, Observed, Process
+from stormpool.events import Observed, Process
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 TAP = "stormpool.tap.shim"  # what starts a plugin in a lab

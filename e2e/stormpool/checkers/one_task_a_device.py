@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from stormpool.checkers.dataset_lives_as_long import reservations
 from stormpool.checkers.holds import Hold, clashes, holds
 from stormpool.checkers.paired import counted
-from stormpool.history import Census, History, TaskView
+from stormpool.events import Census, TaskView
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from stormpool.checkers.holds import Hold, clashes, holds
-from stormpool.history import History, Volume
+from stormpool.events import Volume
+from stormpool.history import History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 

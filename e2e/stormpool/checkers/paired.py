@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from stormpool.history import NEVER, Books, Census, History, Observed, Operation
+from stormpool.events import Books, Census, Observed, Operation
+from stormpool.history import NEVER, History
 from stormpool.verdict import Witness, seconds
 
 Said = TypeVar("Said", Books, Census)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from stormpool.history import NEVER, SECOND, History, Operation, Rpc, Volume
+from stormpool.events import SECOND, Operation, Volume
+from stormpool.history import NEVER, History, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # How long a plugin may take to attach a volume that a task wants, while another plugin is slow: an

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stormpool.history import NEVER, SECOND, Books, Fault, History, Operation, Phase, Rpc
+from stormpool.events import SECOND, Books, Fault, Operation, Phase
+from stormpool.history import NEVER, History, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # Calls about one volume on one node that fail in one second: nobody waits between them. An agent that backs

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from stormpool.checkers.csi_nodes import Names, csi_nodes, node_of
-from stormpool.history import NEVER, Books, Down, History, Member, Phase, Rpc
+from stormpool.events import Books, Down, Member, Phase
+from stormpool.history import NEVER, History, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # What undoes what, and the field that says where on the node it was done.

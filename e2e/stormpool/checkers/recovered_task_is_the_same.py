@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from stormpool.history import NEVER, Down, History, Member, Observed, Operation, Phase
+from stormpool.events import Down, Member, Observed, Operation, Phase
+from stormpool.history import NEVER, History
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 STOPS = ("stop", "detach", "attach")  # operations with which a task's time is over, or another's begins

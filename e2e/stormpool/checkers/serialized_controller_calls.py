@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
-from stormpool.history import NEVER, SECOND, Fault, History, Leader, Rpc
+from stormpool.events import SECOND, Fault, Leader
+from stormpool.history import NEVER, History, Rpc
 from stormpool.verdict import Verdict, Witness, guarantee, seconds
 
 # What agents with the fix send through their serializer (nomad/csi_endpoint.go, `serializedControllerRPC`).

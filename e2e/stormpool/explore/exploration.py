@@ -18,9 +18,10 @@ import msgspec
 from stormpool import faults, outcome, target
 from stormpool.capability import Capability
 from stormpool.errors import MachineError, Misuse
+from stormpool.events import Fault
 from stormpool.explore import points
 from stormpool.explore.points import Breaking, Point
-from stormpool.history import Fault, History
+from stormpool.history import History
 from stormpool.runner import slug
 from stormpool.script import Act, Script, decode
 from stormpool.store import RunDirectory

@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from stormpool.history import ASKING, Call, History
-from stormpool.history import Phase as RunPhase
+from stormpool.events import Call
+from stormpool.events import Phase as RunPhase
+from stormpool.history import ASKING, History
 from stormpool.nemesis import OnCall, Pattern, Phase, Plan, Planned
 
 

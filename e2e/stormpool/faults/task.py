@@ -8,8 +8,8 @@ from stormpool import target
 from stormpool.agents.books import claims_of
 from stormpool.checkers.one_plugin_process import plugin_processes
 from stormpool.errors import MachineError
+from stormpool.events import Process
 from stormpool.faults.task_fault import TaskFault
-from stormpool.history import Process
 from stormpool.plugins.csi import PLUGIN_TASK
 from stormpool.scene import Scene
 

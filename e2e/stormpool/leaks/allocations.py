@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from stormpool.history import NEVER, AllocView, Design, History, Life
+from stormpool.events import AllocView, Design, Life
+from stormpool.history import NEVER, History
 
 TASK = "writer"  # the consumer's; whatever else an allocation has is its dataset's
 

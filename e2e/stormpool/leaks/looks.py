@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from stormpool.history import NEVER, Datasets, History, Observed
+from stormpool.events import Datasets, Observed
+from stormpool.history import NEVER, History
 
 
 @dataclass

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from stormpool.checkers.paired import counted
-from stormpool.history import NEVER, SECOND, Books, Design, History, Operation, Process, Tried
+from stormpool.events import SECOND, Books, Design, Operation, Process, Tried
+from stormpool.history import NEVER, History
 from stormpool.leaks.allocations import TASK, Lived, designs_of, lived
 from stormpool.leaks.looks import Dataset, Looks
 from stormpool.verdict import seconds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stormpool.history import ASKING, NEVER, Gone, History, Reply, Rpc
+from stormpool.events import Gone, Reply
+from stormpool.history import ASKING, NEVER, History, Rpc
 from stormpool.report.span import Span, within
 
 CONTROLLER = ("Controller", "Create", "Delete")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from stormpool.history import Books, History, Operation
+from stormpool.events import Books, Operation
+from stormpool.history import History
 from stormpool.report.span import VOLUMES, Span, within
 
 

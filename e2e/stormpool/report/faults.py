@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stormpool.history import Fault, History
+from stormpool.events import Fault
+from stormpool.history import History
 from stormpool.report.span import RUN, Span
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from stormpool.history import SECOND
+from stormpool.events import SECOND
 from stormpool.report.plain import plain
 
 MOST_LINES = 20_000

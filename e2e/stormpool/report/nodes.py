@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stormpool.history import History, Member, Observed, PluginView
+from stormpool.events import Member, Observed, PluginView
+from stormpool.history import History
 from stormpool.report.span import Span
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
-from stormpool.history import SECOND, History
+from stormpool.events import SECOND
+from stormpool.history import History
 from stormpool.leaks.event import event_of
 from stormpool.report import datasets, faults
 from stormpool.report.data import data

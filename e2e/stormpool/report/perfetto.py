@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from stormpool.history import Fault, History, Leader, Phase
+from stormpool.events import Fault, Leader, Phase
+from stormpool.history import History
 from stormpool.report.plain import plain
 from stormpool.report.span import RUN, Span
 from stormpool.report.timeline import Timeline, in_rows, natural

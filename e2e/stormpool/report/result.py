@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from stormpool.history import History, Phase
+from stormpool.events import Phase
+from stormpool.history import History
 from stormpool.report.plain import plain
 from stormpool.run import About
 from stormpool.verdict import Outcome, Verdict

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stormpool.history import Fault, History, Leader, Operation, Phase
+from stormpool.events import Fault, Leader, Operation, Phase
+from stormpool.history import History
 from stormpool.report.calls import calls
 from stormpool.report.claims import claims
 from stormpool.report.faults import faults

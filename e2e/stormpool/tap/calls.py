@@ -8,8 +8,8 @@ from typing import Protocol as Shape
 
 import msgspec
 
-from stormpool import history
-from stormpool.history import Call, Event, Gone, Reply
+from stormpool import events
+from stormpool.events import Call, Event, Gone, Reply
 from stormpool.tap import frames, wire
 from stormpool.tap.frames import Broken, Closed, HalfClosed, Message, Opened, Reset, Side
 from stormpool.tap.messages import Protocol
@@ -233,8 +233,8 @@ class Calls:
         method = self._protocol.get(call.path)
         return method is not None and method.streams
 
-    def _message(self, call: _Open, at: int, body: bytes) -> history.Message:
-        return history.Message(at, call.id, self._protocol.answered(call.path, body))
+    def _message(self, call: _Open, at: int, body: bytes) -> events.Message:
+        return events.Message(at, call.id, self._protocol.answered(call.path, body))
 
     def _tell(self, call: _Open, connection: _Connection, sent: int) -> Iterator[Call]:
         """Tell of a call, once: when the plugin has it, or never will."""

@@ -15,7 +15,8 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, of_plugin
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, TimedOut
-from stormpool.history import Call, History, Observed, Reply
+from stormpool.events import Call, Observed, Reply
+from stormpool.history import History
 from stormpool.plugins import csi, external
 from stormpool.site import Turn
 from stormpool.wait import wait_until

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of, exhausted
 from stormpool.errors import TimedOut
-from stormpool.history import Alloc, Operation
+from stormpool.events import Alloc, Operation
 from stormpool.models.claims import REFUSED
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import msgspec
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of
 from stormpool.errors import TimedOut
-from stormpool.history import Alloc, Operation
+from stormpool.events import Alloc, Operation
 from stormpool.lab import Role
 from stormpool.workloads.attaching import attach, stop
 from stormpool.workloads.consumer import consumer

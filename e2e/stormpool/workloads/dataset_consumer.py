@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stormpool.history import Life, Tried
+from stormpool.events import Life, Tried
 
 # Says what it may do, that it begins and in which dataset, and what it finds there; then writes a line a
 # tenth of a second, made durable by who wrote it before it is told of, until it is told to stop. Fails after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stormpool.history import Design
+from stormpool.events import Design
 from stormpool.plugins import driver
 from stormpool.workloads.dataset_consumer import SCRIPT, TRY
 from stormpool.workloads.dataset_jobs import DESTROY, LOCAL_PATH, MAKE, TASK, around, dataset_task

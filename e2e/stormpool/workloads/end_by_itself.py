@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import claims_of
 from stormpool.errors import TimedOut
-from stormpool.history import Operation
+from stormpool.events import Operation
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.consumer import How, consumer
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload

@@ -12,7 +12,7 @@ import msgspec
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.errors import MachineError, TimedOut
-from stormpool.history import Operation
+from stormpool.events import Operation
 from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach, detach
 from stormpool.workloads.consumer import How, consumer

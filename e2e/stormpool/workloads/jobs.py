@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stormpool import history
+from stormpool import events
 
-SECOND = history.SECOND  # the unit of durations in Nomad's JSON is a nanosecond, too
+SECOND = events.SECOND  # the unit of durations in Nomad's JSON is a nanosecond, too
 
 LOGS = {"MaxFiles": 2, "MaxFileSizeMB": 2}
 # What becomes of a task that fails, or whose node is lost: nothing; or it is restarted, and placed anew.

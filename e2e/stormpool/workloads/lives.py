@@ -14,8 +14,8 @@ import grpc
 from msgspec import structs
 
 from stormpool import counting
+from stormpool.events import Ended, Operation, TaskView
 from stormpool.goplugin.driver import Exit, Handle, Task
-from stormpool.history import Ended, Operation, TaskView
 from stormpool.workloads.tasks import Kind
 from stormpool.workloads.workload import Workload
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.errors import TimedOut
-from stormpool.history import Acknowledged, Contents
+from stormpool.events import Acknowledged, Contents
 from stormpool.workloads.attaching import detach
 from stormpool.workloads.consumer import READER, How, consumer, told_in, writes_in
 from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload

@@ -13,7 +13,7 @@ from msgspec import structs
 from stormpool import counting
 from stormpool.agents.books import alloc_of
 from stormpool.errors import MachineError
-from stormpool.history import Alloc
+from stormpool.events import Alloc
 from stormpool.workloads.attaching import attach, end
 from stormpool.workloads.dataset_consumer import lives_in, tried_in
 from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job

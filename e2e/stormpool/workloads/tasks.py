@@ -16,7 +16,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.counting import BEGINS, LIVES, SAYS
 from stormpool.errors import TimedOut
-from stormpool.history import Operation
+from stormpool.events import Operation
 from stormpool.plugins import driver
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.consumer import CONSUMER_TASK

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stormpool import guarantees, workloads
-from stormpool.history import Operation
+from stormpool.events import Operation
 from stormpool.lab import Lab
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running

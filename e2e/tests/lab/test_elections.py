@@ -6,7 +6,7 @@ import pytest
 
 from stormpool import faults, guarantees, target
 from stormpool.cluster import Cluster
-from stormpool.history import Leader
+from stormpool.events import Leader
 from stormpool.lab import Lab, Role
 from stormpool.runner import Asked, running
 from stormpool.scene import Scene

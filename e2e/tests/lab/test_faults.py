@@ -8,7 +8,8 @@ import pytest
 
 from stormpool import faults, guarantees, nemesis, target, workloads
 from stormpool.cluster import Cluster
-from stormpool.history import Fault, Reply, Rpc
+from stormpool.events import Fault, Reply
+from stormpool.history import Rpc
 from stormpool.judge import RunHistory
 from stormpool.lab import Lab
 from stormpool.nemesis import Plan, rpc

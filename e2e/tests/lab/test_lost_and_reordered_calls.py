@@ -6,7 +6,7 @@ import pytest
 
 from stormpool import faults, nemesis, target, workloads
 from stormpool.errors import Unavailable
-from stormpool.history import SECOND, Fault, Reply
+from stormpool.events import SECOND, Fault, Reply
 from stormpool.lab import Lab
 from stormpool.nemesis import rpc
 from stormpool.plugins import csi

@@ -10,7 +10,7 @@ import pytest
 from stormpool import faults, guarantees, nemesis, processes, target, workloads
 from stormpool.agents.books import claims_of
 from stormpool.cluster import Cluster
-from stormpool.history import Call, Fault, Observed, Operation
+from stormpool.events import Call, Fault, Observed, Operation
 from stormpool.lab import Lab, Role
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running

@@ -11,9 +11,9 @@ from stormpool import faults, target, workloads
 from stormpool.checkers.one_plugin_process import plugin_processes
 from stormpool.cluster import Cluster
 from stormpool.errors import MachineError, Misuse
+from stormpool.events import Operation, Process
 from stormpool.faults import Fault
 from stormpool.faults.task import without_logmon
-from stormpool.history import Operation, Process
 from stormpool.lab import Lab
 from stormpool.plugins import csi, driver
 from stormpool.runner import Asked, running

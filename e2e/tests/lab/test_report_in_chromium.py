@@ -18,7 +18,8 @@ from storm import BEGAN, storm
 from chromium import Browser, chromium, users_of
 from harness import GOLDEN, ROOT
 from stormpool import guarantees, reporter
-from stormpool.history import SECOND, Call, Fault, History, Operation, Phase, Reply, encode
+from stormpool.events import SECOND, Call, Fault, Operation, Phase, Reply
+from stormpool.history import History, encode
 from stormpool.judge import judge
 from stormpool.report.page import Judgement
 from stormpool.store import RunDirectory

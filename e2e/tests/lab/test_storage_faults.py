@@ -12,8 +12,8 @@ from stormpool import datasets, faults, pools, target, workloads
 from stormpool.cluster import Cluster
 from stormpool.datasets import Dataset
 from stormpool.errors import MachineError
+from stormpool.events import Operation
 from stormpool.faults import Fault
-from stormpool.history import Operation
 from stormpool.lab import Lab
 from stormpool.node import Node
 from stormpool.plugins import csi
