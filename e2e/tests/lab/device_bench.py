@@ -7,7 +7,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -182,8 +182,9 @@ class Asked(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("X-Nomad-Index", str(index))
         self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # a plugin that has ended waits for nothing any more
+            self.end_headers()
+            self.wfile.write(content)
 
     def address_string(self) -> str:
         """A unix socket has none."""
