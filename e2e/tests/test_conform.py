@@ -118,6 +118,15 @@ def test_a_program_that_cannot_be_run() -> None:
     )
 
 
+def test_a_program_that_judges_what_is_not_offered() -> None:
+    def none(_: Bench) -> list[Result]:
+        """What the program says."""
+        raise NotOffered("a node service is not offered")
+
+    (only,) = suite.run([Cases("other", "theirs", none)], Bench)
+    assert (only.outcome, only.words) == (Outcome.NOT_OFFERED, "a node service is not offered")
+
+
 def test_a_rule_that_ruins_the_bench_costs_a_new_one() -> None:
     benches: list[Bench] = []
 

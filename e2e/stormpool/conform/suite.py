@@ -62,7 +62,8 @@ def _cases(rule: Cases[Bench], bench: Bench) -> Iterator[Result]:
         yield from rule.judged(bench)
     except Exception as error:
         spent = round(time.monotonic() - began, 3)
-        yield Result(rule.name, rule.statement, rule.source, Outcome.NOT_JUDGED, spent, _said(error))
+        outcome, words = _came_to(error)
+        yield Result(rule.name, rule.statement, rule.source, outcome, spent, words)
     _tidied(bench)
 
 
@@ -78,12 +79,19 @@ def _tidied(bench: Tidied) -> str:
 def _checked(rule: Rule[Bench], bench: Bench) -> tuple[Outcome, str]:
     try:
         return Outcome.PASSED, rule.check(bench) or ""
-    except Broken as broken:
-        return Outcome.BROKEN, str(broken)
-    except NotOffered as missing:
-        return Outcome.NOT_OFFERED, str(missing)
     except Exception as error:  # whatever kept it from being judged, it is no pass
-        return Outcome.NOT_JUDGED, _said(error)
+        return _came_to(error)
+
+
+def _came_to(error: Exception) -> tuple[Outcome, str]:
+    """What a rule that raised an error came to, with the words that tell why."""
+    match error:
+        case Broken():
+            return Outcome.BROKEN, str(error)
+        case NotOffered():
+            return Outcome.NOT_OFFERED, str(error)
+        case _:
+            return Outcome.NOT_JUDGED, _said(error)
 
 
 def _said(error: Exception) -> str:

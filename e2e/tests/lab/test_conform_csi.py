@@ -108,6 +108,8 @@ FAULTY = [
     Faulty("idle_process", ("nothing is left",)),
 ]
 HEALTHY = [Faulty("", (), kind) for kind in ("attach", "dataset")]
+# What fails with nothing killed was not broken by a crash.
+NEVER_STAGES = Faulty("never_stages", of("killed after", *life.ALL))
 
 
 def judged(faulty: Faulty, nodes: Nodes, node: str, logs: Path) -> list[Result]:
@@ -136,7 +138,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Faulty, list[Result]
         for name in nodes.nodes:
             if name.startswith("client"):
                 free.put(name)
-        return dict(threads.map(judge, [*HEALTHY, *FAULTY]))
+        return dict(threads.map(judge, [*HEALTHY, *FAULTY, NEVER_STAGES]))
 
 
 @pytest.mark.parametrize("healthy", HEALTHY, ids=lambda healthy: healthy.kind)
@@ -152,6 +154,13 @@ def test_a_faulty_plugin_is_named(faulty: Faulty, found: dict[Faulty, list[Resul
     came = found[faulty]
     assert {result.rule for result in came} == set(faulty.breaks)
     assert all(result.outcome is Outcome.BROKEN for result in came), results.table(came)
+
+
+def test_what_never_worked_was_not_broken_by_a_crash(found: dict[Faulty, list[Result]]) -> None:
+    came = found[NEVER_STAGES]
+    offered = [result for result in came if result.outcome is not Outcome.NOT_OFFERED]
+    assert {result.outcome for result in offered} == {Outcome.NOT_JUDGED}, results.table(came)
+    assert all("nothing is staged here" in result.words for result in offered), results.table(came)
 
 
 def test_every_rule_of_ours_names_some_fault() -> None:
@@ -178,6 +187,19 @@ def test_the_command_line_tells_in_every_way(stormpool: CommandLine, tmp_path: P
     assert [json.loads(line)["outcome"] for line in done.stdout.splitlines()] == ["passed", "passed"]
     assert "serving monolith of client1" in (tmp_path / "logs" / "plugin.log").read_text()
     assert stormpool("status").stdout == "no lab is up\n"
+
+
+def test_a_controller_alone_is_not_asked_what_nodes_do(stormpool: CommandLine) -> None:
+    argv = [word.replace("{role}", "controller") for word in map(str, command_line("", "--json"))]
+    rules_of_both = ("--rule", "csi-sanity", "--rule", "repeated: CreateVolume", "--rule", "files are kept")
+    done = stormpool(*argv, "--parameters", "kind=dataset", *rules_of_both)
+    assert done.returncode == 0, done.stdout
+    came = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {each["rule"]: each["outcome"] for each in came} == {
+        "csi-sanity": "not offered",
+        "repeated: CreateVolume": "passed",
+        "files are kept": "not offered",
+    }
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing(stormpool: CommandLine) -> None:

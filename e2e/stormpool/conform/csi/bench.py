@@ -50,6 +50,7 @@ class Bench:
         self.capability = requests.capability(self.plugin.pb)
         self.offers = offers.NOTHING
         self.keeps_files = False  # whether its volumes keep files as long as nothing goes wrong
+        self.ails = ""  # what is refused of a volume's life though nothing goes wrong
         self.ruined = False  # the plugin cannot be started any more
         self._python = nodes.python
         self._volumes: list[Volume] = []
@@ -84,6 +85,11 @@ class Bench:
         """Raise `MachineError` where the plugin's volumes do not keep files, with nothing gone wrong."""
         if not self.keeps_files:
             raise MachineError("its volumes keep no files: see the rule *files are kept*")
+
+    def needs_a_life(self) -> None:
+        """Raise `MachineError` where a volume cannot be brought up and down, with nothing gone wrong."""
+        if self.ails:
+            raise MachineError(f"of a volume's life, with nothing gone wrong, {self.ails}")
 
     def volume(self) -> Volume:
         """A new volume, not made yet. Raises `NotOffered` where the plugin makes none."""
@@ -134,12 +140,15 @@ class Bench:
         return left
 
     def _try_out(self) -> None:
-        """Find out whether volumes keep files."""
+        """Find out whether volumes can be brought up and down, and keep files."""
         volume = self.volume()
         try:
             volume.must_keep_files("written to find out")
             self.keeps_files = True
-        except (Broken, Refused):
+        except Broken:
+            self._undo(volume)
+        except Refused as refused:
+            self.ails = str(refused)
             self._undo(volume)
         self._volumes.clear()
 

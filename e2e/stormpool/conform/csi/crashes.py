@@ -34,6 +34,7 @@ def killed_between(step: str) -> Rule[Bench]:
     def killed_after(bench: Bench) -> None:
         """The plugin is killed and started again after a call: the volume's life goes on, with its file."""
         bench.needs("NodePublishVolume", *([step] if step in life.ALL else []))
+        bench.needs_a_life()  # what never worked was not broken by a crash
         if step == WRITE:
             bench.needs_files()
         volume, why = bench.volume(), ""

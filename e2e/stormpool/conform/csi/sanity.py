@@ -47,6 +47,7 @@ OUTCOMES = {
 
 def judged(bench: Bench) -> Sequence[Result]:
     """The cases of kubernetes-csi's own test of plugins, each told as a rule."""
+    bench.needs("NodePublishVolume")  # it asks one endpoint for both services
     program = programs.ensure(programs.recipe(FIXTURES / "tools" / NAME))
     report = f"{WHERE}/junit.xml"
     bench.node.write(f"{WHERE}/parameters", json.dumps(dict(bench.asked.plugin.parameters)))  # JSON is YAML
