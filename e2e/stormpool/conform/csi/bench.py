@@ -145,10 +145,8 @@ class Bench:
         try:
             volume.must_keep_files("written to find out")
             self.keeps_files = True
-        except Broken:
-            self._undo(volume)
-        except Refused as refused:
-            self.ails = str(refused)
+        except (Broken, Refused) as failed:
+            self.ails = str(failed) if isinstance(failed, Refused) else ""
             self._undo(volume)
         self._volumes.clear()
 

@@ -52,7 +52,7 @@ class Place:
     nodes: Nodes
     node: Node
     logs: Path  # a directory on this host
-    name: str = field(default_factory=lambda: f"{next(NUMBERS)}")  # of its own files behind the lab's door
+    name: str = field(default_factory=lambda: str(next(NUMBERS)))  # of its own files behind the lab's door
 
     @property
     def temporary(self) -> str:
