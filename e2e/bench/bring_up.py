@@ -19,9 +19,9 @@ from pathlib import Path
 
 from figures import show
 from stormpool.agents import build
-from stormpool.agents.nomad import config
+from stormpool.agents.nomad import Terms, config
 from stormpool.lab import Lab, NodeSpec, Role
-from stormpool.providers.netns import address_of
+from stormpool.providers.addresses import address_of
 from stormpool.runner import Asked, running
 
 GOAL = 1.3  # the lab's time over the bare script's
@@ -52,7 +52,7 @@ def bare_script(directory: Path, nomad: Path) -> str:
     for spec in LAB.nodes():
         here = directory / spec.name
         here.mkdir(parents=True)
-        settings = config(LAB, Spec(spec), servers)  # type: ignore[arg-type]
+        settings = config(LAB, Spec(spec), servers, Terms("1.6.1"))  # type: ignore[arg-type]
         settings["data_dir"] = f"/run/nodes/{spec.name}"
         (here / "agent.json").write_text(json.dumps(settings))
         inner = f"""

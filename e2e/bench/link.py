@@ -21,7 +21,7 @@ from figures import quantile, show
 from probes import BULK, ECHO, SINK, listening, python
 from stormpool.lab import Lab
 from stormpool.links import Shape
-from stormpool.node import Nodes
+from stormpool.node import Bringing, Nodes
 from stormpool.providers import checks
 from stormpool.providers.netns import Netns
 
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        nodes = Netns().up(Lab(servers=2, clients=0), "0badbe7c", Path(scratch))
+        nodes = Netns().up(Lab(servers=2, clients=0), Bringing("0badbe7c", Path(scratch)))
         try:
             result = measure(nodes, asked.times, asked.round_trips, Path(scratch) / "log")
         finally:

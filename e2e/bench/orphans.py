@@ -19,7 +19,7 @@ from figures import quantile, show
 from stormpool.checkers.no_orphaned_executor import mismatches
 from stormpool.events import Census, TaskView
 from stormpool.lab import Lab
-from stormpool.node import Nodes
+from stormpool.node import Bringing, Nodes
 from stormpool.observing import Observing
 from stormpool.providers.netns import Netns
 from stormpool.store import Recorder
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        nodes = Netns().up(Lab(servers=0), "0badbeef", Path(scratch))
+        nodes = Netns().up(Lab(servers=0), Bringing("0badbeef", Path(scratch)))
         try:
             show(measure(nodes, Path(scratch), asked.processes, asked.looks), as_json=asked.json)
         finally:

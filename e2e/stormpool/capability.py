@@ -12,5 +12,6 @@ class Capability(StrEnum):
     LINK = "delay, lose, copy, reorder and slow down packets between nodes"
     CRASH = "cut a node's power and boot it again"
     CLOCK = "set one node's wall clock"
+    COPY = "copy all nodes at one moment, and set them back"
     AGENTS = "ask the agents of nodes, or end them"  # a lab without servers has none
     INJECT_IO = "fail or slow down one disk of a pool"  # OpenZFS with its kernel module has zinject

@@ -27,9 +27,9 @@ def available() -> int:
     return 0
 
 
-def must_hold(lab: Lab) -> None:
-    """Raise `Misuse` when the lab asks for more than this host has."""
-    wanted, has = needed(lab) + SPARE, available()
+def must_hold(lab: Lab, takes: int) -> None:
+    """Raise `Misuse` when the lab, which takes so many MiB, asks for more than this host has."""
+    wanted, has = takes + SPARE, available()
     if wanted > has:
         raise Misuse(
             f"a lab of {lab.servers} servers and {lab.clients} clients needs about {wanted} MiB of memory, "

@@ -201,6 +201,21 @@ class Cluster(Site):
         """Write down how to get at the nodes, for other processes to find."""
         return self._nodes.keep(self._agent.version, addresses)
 
+    def copy(self) -> None:
+        """Keep the lab as it is now, for `revert`."""
+        self.agents.close()
+        super().copy()
+        self.agents.keep()
+        self.watch.keep()
+
+    def revert(self) -> None:
+        """Have the lab as it was at the time of `copy`; return when its agents answer."""
+        self.agents.close()
+        super().revert()
+        self.agents.take_back()
+        self.watch.take_back()
+        self.agents.wait_ready()
+
     def stop(self) -> None:
         """Keep the tasks' logs, stop watching and close every connection; the nodes stay up."""
         self.watch.stop()

@@ -11,6 +11,7 @@ from stormpool import capacity, stubs
 from stormpool.agents import build
 from stormpool.lab import Lab
 from stormpool.providers import checks
+from stormpool.providers.vagrant import checks as machines
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -29,6 +30,7 @@ def all_checks() -> list[Finding]:
         _python(),
         *(Finding(each.what, each.well, True, each.found, each.mend) for each in checks.required()),
         *(Finding(each.what, each.well, False, each.found, each.mend) for each in checks.optional()),
+        *(Finding(each.what, each.well, False, each.found, each.mend) for each in machines.all_checks()),
         _go(),
         *_agents(),
         _stubs(),

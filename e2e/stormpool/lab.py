@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from stormpool.errors import Misuse
 
@@ -125,6 +126,17 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
                 "and a unix socket's path ends at 107 (unix(7))",
                 fix=f"shorten data_dir by {len(longest) - 107} bytes",
             )
+
+    def at_most(self, servers: int, clients: int) -> Lab:
+        """The same with no more nodes than these, for where no more can be had."""
+        fewer = min(self.clients, clients)
+        plugins = [
+            structs.replace(each, controllers=min(each.controllers, fewer))
+            if isinstance(each, CsiPlugin) and each.controllers
+            else each
+            for each in self.plugins
+        ]
+        return structs.replace(self, servers=min(self.servers, servers), clients=fewer, plugins=plugins)
 
     @property
     def csi_plugins(self) -> tuple[CsiPlugin, ...]:

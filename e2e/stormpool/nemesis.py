@@ -20,6 +20,7 @@ import msgspec
 
 from stormpool.errors import Misuse
 from stormpool.events import SECOND, Call
+from stormpool.pace import Seconds
 
 
 class Phase(StrEnum):
@@ -53,8 +54,8 @@ class OnCall(msgspec.Struct, frozen=True, tag="on_call", omit_defaults=True):
     pattern: Pattern
     nth: int
     phase: Phase
-    within: float | None = None  # seconds after the workload began; a later call sets nothing off
-    later: float = 0.0  # seconds from that point on: the call does not wait for them
+    within: Seconds | None = None  # seconds after the workload began; a later call sets nothing off
+    later: Seconds = 0.0  # seconds from that point on: the call does not wait for them
 
     def __post_init__(self) -> None:
         """Refuse what never happens."""
@@ -65,7 +66,7 @@ class OnCall(msgspec.Struct, frozen=True, tag="on_call", omit_defaults=True):
 class AtTime(msgspec.Struct, frozen=True, tag="at_time"):
     """So many seconds after the workload began."""
 
-    seconds: float
+    seconds: Seconds
 
 
 Trigger = OnCall | AtTime
@@ -117,7 +118,7 @@ class Planned(msgspec.Struct, frozen=True):
 
     when: Trigger
     fault: Any
-    heal_after: float | None = None
+    heal_after: Seconds | None = None
     optional: bool = False  # a run in which it does not happen is judged all the same
 
 

@@ -7,6 +7,7 @@ two protocols; nothing above may know which it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -53,6 +54,7 @@ class Node(Protocol):
     spec: NodeSpec
     address: str  # its IPv4 address in the lab's own network
     disk: str  # a directory on the node that outlives its crash
+    has_zfs: bool  # whether its kernel serves ZFS; else a daemon must
 
     @property
     def up(self) -> bool:
@@ -74,6 +76,15 @@ class Node(Protocol):
 
     def read(self, path: str) -> str:
         """Read a text file of the node."""
+
+    def vdev(self, name: str) -> str:
+        """A disk for a pool: a file that may not be there yet, or a device of the node's."""
+
+    def put(self, path: Path) -> None:
+        """Have a program of this host at its own path on the node."""
+
+    def here(self, at: int) -> int:
+        """A time of the node's CLOCK_MONOTONIC, in nanoseconds, as this host's clock shows it."""
 
     def gate(self, port: int) -> str:
         """Path on this host of a unix socket that leads to a TCP port on the node's loopback."""
@@ -104,10 +115,14 @@ class Nodes(Protocol):
     """The nodes of a lab that is up, and the way to end it."""
 
     python: str  # an interpreter, at this path on every node, that can import stormpool
-    door: str  # directory on every node that leads to `sockets` in this process: for unix sockets
-    sockets: ShortPaths
+    door: str  # directory on every node where sockets of `sockets` are, see `lead_in`
     cloud: str  # directory that all nodes share
+    pace: float  # how many times as long as in namespaces everything takes (`stormpool.pace`)
     has_cgroups: bool  # whether agents can make cgroups, which Nomad's exec driver needs
+
+    @property
+    def sockets(self) -> ShortPaths:
+        """Short paths to what is behind the door, on this host."""
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -121,11 +136,23 @@ class Nodes(Protocol):
     def nodes(self) -> Mapping[str, Node]:
         """Every node, by name."""
 
+    def lead_in(self, name: str) -> None:
+        """Have a socket of that name in `sockets` be at `door` on every node."""
+
     def crash(self, name: str) -> None:
         """Cut a node's power: everything in it ends at once, unheard; its disk stays. Idempotent."""
 
     def boot(self, name: str) -> None:
         """Start a node that has crashed, on the same disk and address. Idempotent."""
+
+    def copy(self) -> None:
+        """Keep all nodes as they are at one moment, for `revert`; needs `Capability.COPY`.
+
+        Streams and sockets of this process are cut off, processes that it started are not.
+        """
+
+    def revert(self) -> None:
+        """Have all nodes as they were at the time of `copy`, with their wall clocks as they are now."""
 
     def down(self) -> None:
         """End every process and undo everything the lab made; idempotent."""
@@ -137,6 +164,16 @@ class Nodes(Protocol):
         """What this host still shows of the lab, found by looking at the host."""
 
 
+@dataclass(frozen=True)
+class Bringing:
+    """What a provider is told beside the lab it is to bring up."""
+
+    lab_id: str
+    run_dir: Path
+    programs: tuple[Path, ...] = ()  # files of this host that are to be on every node, at their own paths
+    told: Callable[[str], None] = lambda _: None  # hears what takes long
+
+
 class Provider(Protocol):
     """Brings the nodes of a lab up."""
 
@@ -145,5 +182,8 @@ class Provider(Protocol):
     def missing(self) -> list[str]:
         """What this host lacks to run a lab, each with the command that mends it."""
 
-    def up(self, lab: Lab, lab_id: str, run_dir: Path) -> Nodes:
+    def takes(self, lab: Lab) -> int:
+        """The memory that a lab takes, in MiB."""
+
+    def up(self, lab: Lab, bringing: Bringing) -> Nodes:
         """Bring all nodes of `lab` up, or leave nothing and raise."""

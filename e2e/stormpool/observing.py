@@ -32,7 +32,7 @@ class Observing:
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now, all of it."""
         seen = json.loads(node.run(self._command).stdout)
-        looked = _observed(seen, node.spec.name, self._recorder.zero)
+        looked = self._observed(seen, node)
         return structs.replace(looked, whole=True)
 
     def watch(self, nodes: Iterable[Node]) -> None:
@@ -66,22 +66,34 @@ class Observing:
         _end(self._watching)
 
     def _watch(self, node: Node) -> Stream:
-        name, recorder = node.spec.name, self._recorder
-
         def tell(line: str) -> None:
-            recorder.write(_observed(json.loads(line), name, recorder.zero))
+            self._recorder.write(self._observed(json.loads(line), node))
 
         return node.stream([*self._command, "--watch", str(WATCH_EVERY)], tell)
 
     def _watch_datasets(self, node: Node) -> Stream:
-        name, recorder = node.spec.name, self._recorder
-
         def tell(line: str) -> None:
             seen = json.loads(line)
-            since = max(0, seen["since"] - recorder.zero)
-            recorder.write(Datasets(seen["at"] - recorder.zero, name, since, seen["made"], seen["mounted"]))
+            at, since = self._when(seen["at"], node), self._when(seen["since"], node)
+            self._recorder.write(Datasets(at, node.spec.name, since, seen["made"], seen["mounted"]))
 
         return node.stream([*self._command, "--datasets", str(WATCH_EVERY)], tell)
+
+    def _when(self, at: int, node: Node) -> int:
+        """A time on a node as one of the run; what was before the run is its beginning."""
+        return max(0, node.here(at) - self._recorder.zero)
+
+    def _observed(self, seen: dict[str, Any], node: Node) -> Observed:
+        return Observed(
+            t=self._when(seen["at"], node),
+            node=node.spec.name,
+            since=self._when(seen["since"], node) if seen.get("since") else 0,
+            processes=[Process(**process) for process in seen["processes"]],
+            mounts=[Mount(**mount) for mount in seen.get("mounts", [])],
+            pools=seen.get("pools", []),
+            datasets=seen.get("datasets", []),
+            silent=seen.get("silent", False),
+        )
 
 
 def _lose(streams: Streams, name: str) -> bool:
@@ -101,16 +113,3 @@ def _end(streams: Streams) -> None:
     for name, code in codes.items():
         if code != 0:
             raise MachineError(f"the observer of {name} ended with {code}")
-
-
-def _observed(seen: dict[str, Any], node: str, zero: int) -> Observed:
-    return Observed(
-        t=seen["at"] - zero,
-        node=node,
-        since=max(0, seen.get("since", 0) - zero),
-        processes=[Process(**process) for process in seen["processes"]],
-        mounts=[Mount(**mount) for mount in seen.get("mounts", [])],
-        pools=seen.get("pools", []),
-        datasets=seen.get("datasets", []),
-        silent=seen.get("silent", False),
-    )

@@ -21,7 +21,11 @@ PARALLEL = click.option(
     "--parallel", type=click.IntRange(1), default=1, show_default=True, help="Labs at the same time."
 )
 PROVIDER = click.option(
-    "--provider", type=click.Choice(sorted(PROVIDERS)), default="netns", show_default=True
+    "--provider",
+    default="netns",
+    show_default=True,
+    metavar="NAME[:SERVERS+CLIENTS]",
+    help=f"What nodes are made of: {', '.join(sorted(PROVIDERS))}. With numbers: no more than these.",
 )
 NOMAD = click.option("--nomad", default=DEFAULT_NOMAD, show_default=True, metavar="VERSION|PATH")
 YES = click.option("--yes", is_flag=True, help="Execute what a bundle brings with it without asking.")

@@ -1,6 +1,7 @@
-"""A real ZFS pool on every client: the daemon, and a pool named `tank` on a file of the node's disk.
+"""A real ZFS pool on every client, named `tank`, on a disk of the node's own.
 
-zfs-fuse serves ZFS from user space (pool version 23): real pools, datasets and snapshots, no kernel module.
+Where a node's kernel has no ZFS, zfs-fuse serves it from user space (pool version 23): real pools, datasets
+and snapshots, no kernel module.
 """
 
 from __future__ import annotations
@@ -23,11 +24,24 @@ START = """trap '' XFSZ
 exit $?"""
 
 
-def start(node: Node, size_mib: int, log: Path) -> Process:
-    """Start a node's daemon and make its pool, or bring back the one on its disk.
+def start(node: Node, size_mib: int, log: Path) -> None:
+    """Make a node's pool, or bring back the one on its disk; start the daemon first where one is needed."""
+    if not node.has_zfs:
+        _serve(node, log)
+        node.run(["mkdir", "-p", _vdevs(node)])
+    if POOL in imported(node):
+        pass  # who serves ZFS has brought it back by itself
+    elif _is_on_disk(node):
+        import_own(node)
+    else:
+        if not node.has_zfs:
+            node.run(["truncate", f"--size={size_mib}M", vdev(node)])
+        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
+    node.run(["zfs", "mount", "-a"])  # the daemon mounts nothing by itself
 
-    Returns the shell that waits for the daemon.
-    """
+
+def _serve(node: Node, log: Path) -> None:
+    """Start a node's daemon."""
     options = ["--no-daemon", "--no-kstat-mount", "--max-arc-size", str(ARC_MIB)]
     daemon = node.start(
         f"{DAEMON} of {node.spec.name}", ["sh", "-c", START, "sh", DAEMON, *options], env={}, log=log
@@ -38,15 +52,14 @@ def start(node: Node, size_mib: int, log: Path) -> Process:
         timeout=READY_TIMEOUT,
         every=0.02,
     )
-    if node.run(["test", "-e", vdev(node)], check=False).code == 0:
-        if POOL not in imported(node):
-            import_own(node)
-        node.run(["zfs", "mount", "-a"])  # the daemon brings cached pools back by itself, and mounts nothing
-    else:
-        node.run(["mkdir", "-p", _vdevs(node)])
-        node.run(["truncate", f"--size={size_mib}M", vdev(node)])
-        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
-    return daemon
+
+
+def _is_on_disk(node: Node) -> bool:
+    """Whether a node's own disk has its pool on it."""
+    if not node.has_zfs:
+        return node.run(["test", "-e", vdev(node)], check=False).code == 0
+    found = node.run(["zpool", "import", "-d", _vdevs(node)], check=False).stdout
+    return f"pool: {POOL}\n" in found
 
 
 def import_own(node: Node) -> None:
@@ -55,8 +68,8 @@ def import_own(node: Node) -> None:
 
 
 def vdev(node: Node, name: str = POOL) -> str:
-    """The file that a node's own pool is on, or another beside it."""
-    return f"{_vdevs(node)}/{name}.img"
+    """The disk that a node's own pool is on, or another beside it."""
+    return node.vdev(name)
 
 
 def daemon_of(node: Node) -> int:
@@ -86,7 +99,7 @@ def limit_writes(node: Node, to: str) -> None:
 
 
 def _vdevs(node: Node) -> str:
-    return f"{node.disk}/vdevs"
+    return node.vdev(POOL).rpartition("/")[0]
 
 
 def _answers(node: Node, daemon: Process, log: Path) -> bool:

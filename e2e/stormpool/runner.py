@@ -28,16 +28,18 @@ from stormpool.events import Operation, Phase
 from stormpool.history import History
 from stormpool.judge import GuaranteeBroken, NotJudged
 from stormpool.lab import Lab
-from stormpool.node import Nodes, Provider
+from stormpool.node import Bringing, Nodes, Provider
 from stormpool.providers.netns import Netns
+from stormpool.providers.vagrant import Vagrant
 from stormpool.report.page import Judgement
 from stormpool.run import About
 from stormpool.script import Script, encode
 from stormpool.site import Site, Turn
 from stormpool.store import Recorder, RunDirectory
 
-PROVIDERS: dict[str, Callable[[], Provider]] = {"netns": Netns}
+PROVIDERS: dict[str, Callable[[], Provider]] = {"netns": Netns, "vagrant": Vagrant}
 DEFAULT_NOMAD = "1.6.1"
+MOST = re.compile(r"(?P<name>\w+)(?::(?P<servers>\d+)\+(?P<clients>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,20 @@ class Asked:
     nomad: str = DEFAULT_NOMAD
     seed: int = 0
     out: Path = field(default_factory=lambda: Path("runs"))
-    provider: str = "netns"
+    provider: str = "netns"  # by name; with the most nodes it is to bring up: NAME:SERVERS+CLIENTS
     script: Script | None = None  # what replaces the scenario's own lab, workloads and plans
+
+    def __post_init__(self) -> None:
+        """Make the lab as small as the provider is to have it."""
+        most = MOST.fullmatch(self.provider)
+        if most is not None and most["servers"]:
+            smaller = self.lab.at_most(int(most["servers"]), int(most["clients"]))
+            object.__setattr__(self, "lab", smaller)
 
     def replay(self) -> str:
         """The line that runs it again."""
-        return f"stormpool run {self.scenario} --nomad {self.nomad} --seed {self.seed}"
+        where = "" if self.provider == "netns" else f" --provider {self.provider}"
+        return f"stormpool run {self.scenario} --nomad {self.nomad} --seed {self.seed}{where}"
 
 
 Told = Callable[[RunDirectory | None, str], None]
@@ -141,12 +151,14 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Any]:
     run.recorder.phase("prepare")
     provider = _ready_provider(asked)
     lab = asked.script.lab if asked.script else asked.lab
-    site_of = _with_agents(asked, run) if lab.servers else Alone
+    agent = _agent(asked, run) if lab.servers else None
+    site_of: Callable[[Lab, Nodes, Recorder, Turn], Site] = partial(Cluster, agent) if agent else Alone
     if lab.plugins:
         for name in ("csi", "nomad", "goplugin"):
             stubs.ensure(name)
     run.recorder.phase("up")
-    nodes = provider.up(lab, run.id, run.directory.path)
+    programs = (agent.path,) if agent else ()
+    nodes = provider.up(lab, Bringing(run.id, run.directory.path, programs, run.tell))
     try:
         cluster = site_of(lab, nodes, run.recorder, run.turn)
         try:
@@ -162,13 +174,13 @@ def lab_up(asked: Asked, run: Run) -> Iterator[Any]:
     _must_be_gone(nodes)
 
 
-def _with_agents(asked: Asked, run: Run) -> Callable[[Lab, Nodes, Recorder, Turn], Site]:
-    """What makes a cluster of a lab, with the agents that were asked for."""
+def _agent(asked: Asked, run: Run) -> build.Agent:
+    """The agent that was asked for."""
     agent = build.resolve(asked.nomad, run.tell)
     run.about.versions["nomad"] = agent.version
     if "/" in asked.nomad:
         run.about.programs["nomad"] = given.program(agent.path)
-    return partial(Cluster, agent)
+    return agent
 
 
 def keep_script(cluster: Site) -> None:
@@ -203,15 +215,20 @@ def _ready_provider(asked: Asked) -> Provider:
     missing = provider.missing()
     if missing:
         raise Misuse("this machine cannot run a lab: " + "; ".join(missing), fix="see `stormpool doctor`")
-    capacity.must_hold(asked.lab)
+    capacity.must_hold(asked.lab, provider.takes(asked.lab))
     return provider
 
 
 def provider_named(name: str) -> Provider:
     """A provider. Raises `Misuse` when there is none of that name."""
-    if name not in PROVIDERS:
-        raise Misuse(f"no provider is named {name!r}", fix=f"name one of: {', '.join(PROVIDERS)}")
-    return PROVIDERS[name]()
+    asked = MOST.fullmatch(name)
+    if asked is None or asked["name"] not in PROVIDERS:
+        known = ", ".join(PROVIDERS)
+        raise Misuse(
+            f"no provider is named {name!r}",
+            fix=f"name one of: {known}; with the most nodes it is to bring up, as in vagrant:1+2",
+        )
+    return PROVIDERS[asked["name"]]()
 
 
 def finish(directory: RunDirectory, about: About) -> None:

@@ -12,6 +12,7 @@ from stormpool.errors import Misuse
 from stormpool.faults.fault import Fault
 from stormpool.lab import CsiPlugin, Lab, Plugin
 from stormpool.nemesis import Plan, Planned
+from stormpool.pace import Seconds
 from stormpool.report.plain import plain
 from stormpool.workloads import Workload
 
@@ -21,7 +22,7 @@ class Act(msgspec.Struct, frozen=True):
 
     workloads: tuple[Any, ...]
     plan: Plan
-    settle: float
+    settle: Seconds
 
 
 class Script(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from stormpool.lab import ExternalPlugin, Lab, Role
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
 from stormpool.observing import Observing
+from stormpool.pace import slowed
 from stormpool.plugins import external
 from stormpool.script import Act, Script
 from stormpool.store import Recorder, RunDirectory
@@ -94,6 +95,7 @@ class Site(ABC):
         """Carry out workloads and faults at once, heal, let all settle; return what happened."""
         act = self._scripted(Act(workloads, plan, settle))
         self.acts.append(act)
+        act = slowed(act, self._nodes.pace)
         self._prepare(act.plan)
         self._observing.watch(self.clients())
         self._carry_out(act)
@@ -118,6 +120,27 @@ class Site(ABC):
         """Return when all that the taps have told is in the history."""
         if self._collector is not None:
             self._collector.hear_out()
+
+    @property
+    def can_be_copied(self) -> bool:
+        """Whether the lab can be kept as it is now, and set back to that."""
+        return Capability.COPY in self.capabilities
+
+    def copy(self) -> None:
+        """Keep the lab as it is now, for `revert`."""
+        if self._collector is not None:
+            self._collector.part()
+        self._nodes.copy()
+        self._rejoined()
+
+    def revert(self) -> None:
+        """Have the lab as it was at the time of `copy`."""
+        self._nodes.revert()
+        self._rejoined()
+
+    def _rejoined(self) -> None:
+        if self._collector is not None:
+            self._collector.wait_rejoined()
 
     def so_far(self) -> tuple[History, int]:
         """What has happened by now, and when now is."""
@@ -154,10 +177,15 @@ class Site(ABC):
     def _start_pool(self, node: Node) -> None:
         pools.start(node, self.lab.pool_mib, self.logs / f"{node.spec.name}-zfs.log")
 
+    def _here(self, node: str, at: int) -> int:
+        """A time that a node's tap tells, as this host's clock shows it."""
+        return self.nodes[node].here(at) if node in self.nodes else at
+
     def _listen_to_taps(self) -> None:
         at = self._nodes.sockets.to(SOCKET)
         files = stubs.services("csi", "nomad", "goplugin")
-        self._collector = Collector(at, Protocol([*files, HEALTH]), self.recorder)
+        self._collector = Collector(at, Protocol([*files, HEALTH]), self.recorder, self._here)
+        self._nodes.lead_in(SOCKET)
 
     def _scripted(self, act: Act) -> Act:
         """What the script of this turn has in the place of what the scenario does."""

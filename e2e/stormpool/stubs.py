@@ -67,8 +67,16 @@ SOURCES = {
 
 def directory(name: str) -> Path:
     """Where a protocol's generated modules are: its pinned version and the generator's name the place."""
+    return _place(name, importlib.metadata.version("grpcio-tools") if _have_generator() else "any")
+
+
+def directory_without_generator(name: str) -> Path:
+    """Where they are looked for by whoever cannot generate them."""
+    return _place(name, "any")
+
+
+def _place(name: str, made_by: str) -> Path:
     source = SOURCES[name]
-    made_by = importlib.metadata.version("grpcio-tools") if _have_generator() else "any"
     return cache_home() / "stubs" / f"{name}-{source.version}-{source.key(made_by)}"
 
 

@@ -90,6 +90,7 @@ class Watch:
         self._lock = threading.Lock()
         self._of_allocations = False
         self._known: dict[str, Event] = {}  # what was told last, by what it is about; times are the clock's
+        self._kept: dict[str, Event] = {}
         self._heard: dict[str, int] = {}  # when a server last answered what it was asked, by the clock
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
 
@@ -134,6 +135,16 @@ class Watch:
                 log.debug("watching %s: %s", path, error)
                 turn += 1
                 self._stop.wait(LOOK_EVERY)
+
+    def keep(self) -> None:
+        """Remember what is held for true now, for `take_back`."""
+        with self._lock:
+            self._kept = dict(self._known)
+
+    def take_back(self) -> None:
+        """The servers were set back to when `keep` was called, and hold for true what they held then."""
+        with self._lock:
+            self._known = dict(self._kept)
 
     def retell(self) -> None:
         """Write what the servers hold for true into a history that has just begun, since when: before it."""

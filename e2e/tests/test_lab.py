@@ -65,5 +65,6 @@ def test_a_plugin_without_a_command() -> None:
 
 def test_more_than_the_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity, "available", lambda: 1000)
+    lab = Lab(servers=3, clients=30)
     with pytest.raises(Misuse, match="this host has 1000 MiB to give"):
-        capacity.must_hold(Lab(servers=3, clients=30))
+        capacity.must_hold(lab, capacity.needed(lab))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from stormpool import faults, target
 from stormpool.errors import Misuse
 from stormpool.links import Shape, Standing
+from stormpool.providers import firewall, netem
 from stormpool.providers.link.lane import MOST, SECOND, Lane
-from stormpool.providers.netns import firewall, netem
 
 GAP = 1_000_000  # nanoseconds between two packets
 SIZE = 1000  # bytes

@@ -35,7 +35,9 @@ class Lent:
 
 def test_a_lab_on_which_other_agents_were_left_is_spent() -> None:
     reuse = Reuse.__new__(Reuse)
-    reuse.cluster = SimpleNamespace(reusable=True, agents=SimpleNamespace(changed=("client2",)))  # type: ignore[assignment]
+    reuse.cluster = SimpleNamespace(
+        reusable=True, can_be_copied=False, agents=SimpleNamespace(changed=("client2",))
+    )  # type: ignore[assignment]
     with pytest.raises(Spent, match="other agents run on client2"):
         reuse.reset()
 

@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from stormpool.plugins import external
 from stormpool.wait import wait_until
 
 HTTP_PORT, RPC_PORT = 4646, 4647
+MOST_RAFT = 10  # Nomad takes no larger multiplier
 NOBODY = "127.0.0.1:1"  # where nothing listens
 CONFIG = "/run/nomad/agent.json"
 ENDED_WITHIN = 20.0  # seconds that an agent may take to end by itself; 0.1 to 6 as seen
@@ -32,7 +34,24 @@ CHROOT = {"/bin/busybox": "/bin/busybox", "/etc/passwd": "/etc/passwd", "/etc/gr
 DENYLIST = "env_aws,env_azure,env_gce,env_digitalocean,consul,vault,cni,bridge"
 
 
-def config(lab: Lab, node: Node, servers: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Terms:
+    """What an agent is to know of the version it is, and of what it runs on."""
+
+    version: str
+    pace: float = 1.0  # of the nodes: on slow ones all take longer to give each other up
+
+    def raw_exec(self, node: Node) -> dict[str, Any]:
+        """The configuration of the driver that runs plugins.
+
+        Before 1.7 its tasks are put in cgroups whose version 2 lets them open no device: no plugin could ask
+        a kernel for ZFS (nomad, drivers/shared/executor/executor_universal_linux.go). They are put in none.
+        """
+        before_1_7 = [int(part) for part in self.version.split(".")[:2]] < [1, 7]
+        return {"enabled": True, **({"no_cgroups": True} if node.has_zfs and before_1_7 else {})}
+
+
+def config(lab: Lab, node: Node, servers: list[str], terms: Terms) -> dict[str, Any]:
     """The configuration of one node's agent."""
     shared = {
         "name": node.spec.name,
@@ -45,29 +64,30 @@ def config(lab: Lab, node: Node, servers: list[str]) -> dict[str, Any]:
         "leave_on_terminate": False,
         "consul": dict.fromkeys(("auto_advertise", "client_auto_join", "server_auto_join"), False),
     }
-    role = _server(lab, servers) if node.spec.role is Role.SERVER else _client(lab, servers)
+    server = node.spec.role is Role.SERVER
+    role = _server(lab, servers, terms.pace) if server else _client(lab, servers, terms.raw_exec(node))
     return {**shared, **role}
 
 
-def _server(lab: Lab, servers: list[str]) -> dict[str, Any]:
+def _server(lab: Lab, servers: list[str], pace: float) -> dict[str, Any]:
     return {
         "server": {
             "enabled": True,
             "bootstrap_expect": lab.servers,
-            "raft_multiplier": 1,
+            "raft_multiplier": min(MOST_RAFT, round(pace)),
             "server_join": {
                 "retry_join": [server.partition(":")[0] for server in servers],
                 "retry_interval": "1s",
             },
             # Seconds, not the default's half minute: a lost client is declared down within about 7 s.
             "min_heartbeat_ttl": "2s",
-            "heartbeat_grace": f"{lab.heartbeat_grace:g}s",
+            "heartbeat_grace": f"{lab.heartbeat_grace * pace:g}s",
             "failover_heartbeat_ttl": "5s",
         }
     }
 
 
-def _client(lab: Lab, servers: list[str]) -> dict[str, Any]:
+def _client(lab: Lab, servers: list[str], raw_exec: dict[str, Any]) -> dict[str, Any]:
     return {
         "client": {
             "enabled": True,
@@ -77,7 +97,7 @@ def _client(lab: Lab, servers: list[str]) -> dict[str, Any]:
             "chroot_env": CHROOT,
             "options": {"fingerprint.denylist": DENYLIST},
         },
-        "plugin": {"raw_exec": {"config": {"enabled": True}}, **external.blocks(lab.external_plugins)},
+        "plugin": {"raw_exec": {"config": raw_exec}, **external.blocks(lab.external_plugins)},
     }
 
 
@@ -94,6 +114,7 @@ class Agents:
         self._apis: dict[str, Api] = {}
         self._any_server = AnyServer(lab.names(Role.SERVER), self.api)
         self._paused: set[str] = set()
+        self._kept: dict[str, Process] = {}
         self._turns = {spec.name: threading.RLock() for spec in lab.nodes()}  # to start and end each agent
         self._others: dict[str, Agent] = {}  # nodes that run another program than the lab's
 
@@ -126,12 +147,14 @@ class Agents:
         self._start(node, self.servers())
 
     def _start(self, node: Node, servers: list[str]) -> None:
-        node.write(CONFIG, json.dumps(config(self.lab, node, servers), indent=2))
+        program = self._others.get(node.spec.name, self._agent)
+        terms = Terms(program.version, self._nodes.pace)
+        node.write(CONFIG, json.dumps(config(self.lab, node, servers, terms), indent=2))
         if node.spec.role is Role.CLIENT:
             for plugin in self.lab.external_plugins:
                 external.install(plugin, self.lab, node, self._nodes)
-        program = self._others.get(node.spec.name, self._agent)
         argv = [str(program.path), "agent", f"-config={CONFIG}"]
+        node.put(program.path)
         log = self._logs / f"{node.spec.name}.log"
         self._paused.discard(node.spec.name)
         self.agents[node.spec.name] = node.start(f"agent of {node.spec.name}", argv, env={}, log=log)
@@ -270,6 +293,16 @@ class Agents:
         if name not in self._apis:
             self._apis[name] = Api(name, self._nodes.nodes[name].gate(HTTP_PORT))
         return self._apis[name]
+
+    def keep(self) -> None:
+        """Remember what runs now, for `take_back`."""
+        self._kept = dict(self.agents)
+
+    def take_back(self) -> None:
+        """The nodes were set back to when `keep` was called: what runs is what ran then."""
+        self.agents = dict(self._kept)
+        self._paused.clear()
+        self._others.clear()
 
     def close(self) -> None:
         """Close the connections to the agents."""

@@ -18,7 +18,7 @@ from stormpool.conform.results import Result
 from stormpool.conform.rule import Rule
 from stormpool.errors import MachineError, Misuse
 from stormpool.lab import Lab, Role
-from stormpool.node import Nodes, Provider
+from stormpool.node import Bringing, Nodes, Provider
 from stormpool.runner import provider_named
 
 POOL_MIB = 256  # of each node's own pool
@@ -80,7 +80,7 @@ def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
 def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
     """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
     lab = Lab(servers=0, clients=count)
-    nodes = provider.up(lab, lab_id, directory)
+    nodes = provider.up(lab, Bringing(lab_id, directory))
     try:
         for name in lab.names(Role.CLIENT):
             pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")

@@ -37,7 +37,12 @@ class Check:
 
 def required() -> list[Check]:
     """What no lab can do without."""
-    return [*(_command(name, package) for name, package in COMMANDS.items()), _fuse(), _namespaces()]
+    return [*(command(name, package) for name, package in COMMANDS.items()), _fuse(), _namespaces()]
+
+
+def missing(looked_at: list[Check]) -> list[str]:
+    """What is not well, each with the command that mends it."""
+    return [f"{check.what}: {check.found} ({check.mend})" for check in looked_at if not check.well]
 
 
 def optional() -> list[Check]:
@@ -73,7 +78,8 @@ def packets() -> Check:
     return Check("packet sockets", *_tried(argv), "a kernel with CONFIG_PACKET; without, no shaped links")
 
 
-def _command(name: str, package: str) -> Check:
+def command(name: str, package: str) -> Check:
+    """Whether a command is there; `package`: what `apt-get install` is to be given for it."""
     found = path(name)
     well = found != name
     return Check(name, well, found if well else "not there", f"apt-get install {package}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
 import itertools
 import json
 import logging
@@ -11,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +31,7 @@ SOCKET = "tap.sock"
 # plugin want the processors: the calls of a busy tap took 60 us longer (e2e/bench/tap.py, two processors).
 LAG = 0.02
 MOST = 1 << 20  # bytes read at once
+REJOIN = 30.0  # seconds until taps that parted must be back; 0.3 on an emulated machine
 HEAR_OUT = 10.0  # seconds that reading what was told may take
 
 
@@ -71,11 +75,27 @@ def _say(tap: socket.socket, lock: threading.Lock, order: dict[str, object]) -> 
         tap.sendall(json.dumps(order).encode() + b"\n")
 
 
+class Heard(NamedTuple):
+    """What one tap has told so far, as far as what it tells next depends on it."""
+
+    hello: Hello
+    calls: Calls
+    records: wire.Decoder
+
+
 class Collector:
     """Listens for taps; one thread each."""
 
-    def __init__(self, path: str, protocol: Protocol, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        path: str,
+        protocol: Protocol,
+        recorder: Recorder,
+        here: Callable[[str, int], int] = lambda _, at: at,
+    ) -> None:
+        """`here`: a time on a node, in nanoseconds, as this host's clock shows it."""
         self._protocol = protocol
+        self._here = here
         self._recorder = recorder
         self._closing = threading.Event()
         self._taps: list[socket.socket] = []
@@ -83,6 +103,8 @@ class Collector:
         self._names: Names = {}
         self._busy: set[socket.socket] = set()  # what these told is being read
         self._unread: list[Exception] = []  # why a tap is heard no more
+        self._parting = False
+        self._parted: dict[bytes, Heard] = {}  # what was heard of taps when they parted, by their greeting
         self._orders = threading.Lock()
         self._watched: list[str] = []
         self._on_held: Callable[[HeldCall], None] = HeldCall.go_on
@@ -113,6 +135,23 @@ class Collector:
         )
         for error in self._unread:
             raise MachineError(f"what a tap told could not be written down: {error!r}") from error
+
+    def part(self) -> None:
+        """Have every tap part, and return when all have: then their nodes can be copied.
+
+        A tap that comes back, of a node or of a copy of it, is heard on from where it was.
+        """
+        self._parting = True
+        self._parted.clear()
+        for tap in list(self._taps):
+            _say(tap, self._orders, {"part": True})
+        wait_until("every tap has parted", lambda: self._taps, lambda taps: not taps, timeout=HEAR_OUT)
+        self._parting = False
+
+    def wait_rejoined(self) -> None:
+        """Return when every tap that had parted is heard again."""
+        back = len(self._parted)
+        wait_until("every tap is back", lambda: len(self._taps), lambda taps: taps >= back, timeout=REJOIN)
 
     def close(self) -> None:
         """Hear no more; every tap ends by itself then."""
@@ -157,20 +196,39 @@ class Collector:
             tap.close()
 
     def _write_down(self, tap: socket.socket) -> None:
-        hello = _greeting(tap)
-        if hello is None:
+        line = _greeting(tap)
+        if line is None:
             return
-        numbers = self._numbers.setdefault(hello.name, itertools.count(1))
-        calls = Calls(hello, self._protocol, self._recorder, numbers, self._names)
-        records = wire.Decoder()
+        hello, calls, records = self._heard_of(line)
         for data in self._told(tap):
             for record in records.feed(data):
-                self._tell(calls, record, tap)
+                self._tell(calls, self._timed(hello.node, record), tap)
+        if self._parting:
+            self._parted[line] = Heard(hello, calls, records)
+            return
         for record in records.rest():
-            self._tell(calls, record, tap)
+            self._tell(calls, self._timed(hello.node, record), tap)
         if not self._closing.is_set():
             for event in calls.lost(time.monotonic_ns()):
                 self._recorder.write(event)
+
+    def _heard_of(self, line: bytes) -> Heard:
+        """What to go on from with a tap: nothing, or what was heard of it when it parted, each time anew."""
+        if line in self._parted:
+            shared = (self._protocol, self._recorder, self._names)
+            return copy.deepcopy(self._parted[line], {id(each): each for each in shared})
+        hello = msgspec.json.decode(line, type=Hello)
+        numbers = self._numbers.setdefault(hello.name, itertools.count(1))
+        return Heard(
+            hello, Calls(hello, self._protocol, self._recorder, numbers, self._names), wire.Decoder()
+        )
+
+    def _timed(self, node: str, record: wire.Record) -> wire.Record:
+        """A record with its times as this host's clock shows them."""
+        at = self._here(node, record.read_at), self._here(node, record.written_at)
+        if at == (record.read_at, record.written_at):
+            return record
+        return dataclasses.replace(record, read_at=at[0], written_at=at[1])
 
     def _told(self, tap: socket.socket) -> Iterator[bytes]:
         """What a tap tells, as it comes, until it ends."""
@@ -190,9 +248,9 @@ class Collector:
                 self._recorder.write(event)
 
 
-def _greeting(tap: socket.socket) -> Hello | None:
-    """Which tap speaks; None when it ended before it said so."""
+def _greeting(tap: socket.socket) -> bytes | None:
+    """Which tap speaks, as it says so; None when it ended before."""
     with contextlib.suppress(OSError), tap.makefile("rb", buffering=0) as stream:
         line = stream.readline()
-        return msgspec.json.decode(line, type=Hello) if line.endswith(b"\n") else None
+        return line if line.endswith(b"\n") else None
     return None

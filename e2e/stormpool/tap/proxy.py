@@ -24,6 +24,7 @@ from stormpool.tap.splice import Splice
 
 FIRST_CONTACT = 20.0  # seconds that a plugin which has never listened may take to
 LOOK_EVERY = 0.005  # seconds between two looks for it
+REJOIN_EVERY = 0.1  # seconds between two tries to find the collector again
 BACKLOG = 128
 
 
@@ -58,20 +59,25 @@ class Tap:
                 connection.let_go()
 
     def _serve(self) -> None:
-        poll = select.poll()
-        poll.register(self._listener, select.POLLIN)
-        poll.register(self._report.socket, select.POLLIN)
         numbers = itertools.count(1)
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll()}
-            if self._report.socket.fileno() in ready:
+            ready = self._ready()
+            if self._listener in ready:
+                self._accept(next(numbers))
+            if self._report.parted:
+                self._report.rejoin()
+            elif self._report.socket in ready:
                 orders = self._report.orders()
                 if orders is None:
                     return
                 for order in orders:
                     self._obey(order)
-            if self._listener.fileno() in ready:
-                self._accept(next(numbers))
+
+    def _ready(self) -> list[socket.socket]:
+        """What there is to read from, waited for; not for long where the collector is to be found again."""
+        if self._report.parted:
+            return select.select([self._listener], [], [], REJOIN_EVERY)[0]
+        return select.select([self._listener, self._report.socket], [], [])[0]
 
     def _accept(self, number: int) -> None:
         caller, _ = self._listener.accept()
@@ -104,7 +110,10 @@ class Tap:
         return Holding(number, caller, plugin, self._report, relay)
 
     def _obey(self, order: dict[str, Any]) -> None:
-        """Hold other methods from now on, or do with a held call as told."""
+        """Hold other methods from now on, part from the collector, or do with a held call as told."""
+        if "part" in order:
+            self._report.part()
+            return
         if "watch" in order:
             self._watched, self._streams, self._uploads = (
                 frozenset(order[each]) for each in ("watch", "streams", "uploads")

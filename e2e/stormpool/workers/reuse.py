@@ -39,6 +39,8 @@ class Reuse:
         self._came_up_in = cluster.recorder.now()
         self._told = _self_descriptions(came_up)
         self._new = {node.spec.name: _shown(cluster.look(node.spec.name)) for node in cluster.clients()}
+        if cluster.can_be_copied:
+            cluster.copy()
         self._read: dict[str, int] = {}  # how long each log was when the turn began
 
     def begin(self, turn: Turn) -> None:
@@ -63,6 +65,9 @@ class Reuse:
         cluster = self.cluster
         if not cluster.reusable:
             raise Spent("a lab without agents is up sooner than it is as good as new")
+        if cluster.can_be_copied:
+            self._revert()
+            return
         if changed := cluster.agents.changed:
             raise Spent(f"the lab cannot be used again: other agents run on {', '.join(sorted(changed))}")
         try:
@@ -72,6 +77,12 @@ class Reuse:
                 list(threads.map(self._audit, self._new))
         except (TimedOut, ApiError, Unreachable, MachineError) as error:
             raise Spent(f"the lab cannot be used again: {error}") from error
+
+    def _revert(self) -> None:
+        try:
+            self.cluster.revert()
+        except (TimedOut, ApiError, Unreachable, MachineError) as error:
+            raise Spent(f"the lab cannot be set back: {error}") from error
 
     def _empty_books(self) -> None:
         """Take all but the plugins' own off the servers' books."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, detach
 from stormpool.workloads.consumer import consumer
 from stormpool.workloads.workload import AGAIN_AFTER, JITTER, STEP_TIMEOUT, Workload
@@ -28,9 +29,9 @@ class AttachDetach(Workload, frozen=True):
 
     volumes: tuple[str, ...]
     per_volume: int
-    timeout: float  # seconds that each attach and detach may take, and until a task must have run
+    timeout: Seconds  # seconds that each attach and detach may take, and until a task must have run
     node: str = ""  # where the tasks must run; anywhere when empty
-    after: float = 0.0  # seconds until it begins
+    after: Seconds = 0.0  # seconds until it begins
 
     @property
     def steps(self) -> int:

@@ -17,6 +17,7 @@ from stormpool.agents.books import alloc_of, claims_of
 from stormpool.errors import TimedOut
 from stormpool.events import Alloc, Operation
 from stormpool.lab import Role
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, stop
 from stormpool.workloads.consumer import consumer
 from stormpool.workloads.workload import JITTER, STEP_TIMEOUT, Workload
@@ -34,8 +35,8 @@ class Contend(Workload, frozen=True):
     volumes: tuple[str, ...]
     clients: int
     rounds: int
-    patience: float  # seconds that each waits for its volume
-    timeout: float  # seconds that giving it back may take
+    patience: Seconds  # seconds that each waits for its volume
+    timeout: Seconds  # seconds that giving it back may take
     stale: bool = False  # whether every server is asked for its own copy as well
 
     @property

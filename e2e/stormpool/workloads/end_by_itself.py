@@ -9,6 +9,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import claims_of
 from stormpool.errors import TimedOut
 from stormpool.events import Operation
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.consumer import How, consumer
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
@@ -22,7 +23,7 @@ class EndByItself(Workload, frozen=True):
 
     volumes: tuple[str, ...]
     code: int  # that the task ends with
-    timeout: float  # seconds until the volume must be free
+    timeout: Seconds  # seconds until the volume must be free
 
     @property
     def steps(self) -> int:

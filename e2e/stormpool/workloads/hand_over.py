@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, detach, stop
 from stormpool.workloads.consumer import How, consumer
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
@@ -21,7 +22,7 @@ class HandOver(Workload, frozen=True):
 
     volume: str  # one made with `access=SHARED`
     node: str
-    timeout: float  # seconds that each step may take
+    timeout: Seconds  # seconds that each step may take
 
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it."""

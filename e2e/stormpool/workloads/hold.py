@@ -13,6 +13,7 @@ import msgspec
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.errors import MachineError, TimedOut
 from stormpool.events import Operation
+from stormpool.pace import Seconds
 from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach, detach
 from stormpool.workloads.consumer import How, consumer
@@ -29,8 +30,8 @@ class Hold(Workload, frozen=True):
     """For every volume at once: a task writes to it for so many seconds, and runs at the end of them."""
 
     volumes: tuple[str, ...]
-    seconds: float  # that the task is to go on
-    timeout: float  # seconds that attaching, running again and detaching may take, each
+    seconds: Seconds  # that the task is to go on
+    timeout: Seconds  # seconds that attaching, running again and detaching may take, each
     node: str = ""  # where the tasks must run; anywhere when empty
 
     @property

@@ -16,6 +16,7 @@ from msgspec import structs
 from stormpool import counting
 from stormpool.events import Ended, Operation, TaskView
 from stormpool.goplugin.driver import Exit, Handle, Task
+from stormpool.pace import Seconds
 from stormpool.workloads.tasks import Kind
 from stormpool.workloads.workload import Workload
 
@@ -32,8 +33,8 @@ class Lives(Workload, frozen=True):
     count: int
     turns: int
     kind: Kind
-    goes_on: float  # seconds until a task that does not end by itself is stopped
-    timeout: float  # seconds until the tasks must fit their executors, once faults were
+    goes_on: Seconds  # seconds until a task that does not end by itself is stopped
+    timeout: Seconds  # seconds until the tasks must fit their executors, once faults were
 
     @property
     def steps(self) -> int:

@@ -13,6 +13,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.errors import TimedOut
 from stormpool.events import Acknowledged, Contents
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import detach
 from stormpool.workloads.consumer import READER, How, consumer, told_in, writes_in
 from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload
@@ -28,7 +29,7 @@ class ReadBack(Workload, frozen=True):
     """
 
     volumes: tuple[str, ...]
-    timeout: float  # seconds until a volume must have been read
+    timeout: Seconds  # seconds until a volume must have been read
 
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it; what cannot be read is not told of."""

@@ -14,6 +14,7 @@ from stormpool import counting
 from stormpool.agents.books import alloc_of
 from stormpool.errors import MachineError
 from stormpool.events import Alloc
+from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, end
 from stormpool.workloads.dataset_consumer import lives_in, tried_in
 from stormpool.workloads.dataset_designs import DESIGNS, FOR_GOOD, job
@@ -37,10 +38,10 @@ class Storm(Workload, frozen=True):
 
     designs: tuple[str, ...]
     fates: tuple[str, ...]
-    seconds: float  # that the consumers go on
-    timeout: float  # seconds that a start, running again, and a stop may take, each
+    seconds: Seconds  # that the consumers go on
+    timeout: Seconds  # seconds that a start, running again, and a stop may take, each
     home: str  # the node on which they are to run, if that can be had
-    lingers: float = 0.0  # seconds from the last consumer's end until the volumes are deleted
+    lingers: Seconds = 0.0  # seconds from the last consumer's end until the volumes are deleted
     may_leave: tuple[str, ...] = ()  # designs of which datasets may stay, beside those that never collect any
 
     @property

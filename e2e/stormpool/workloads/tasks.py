@@ -17,6 +17,7 @@ from stormpool.agents.books import alloc_of
 from stormpool.counting import BEGINS, LIVES, SAYS
 from stormpool.errors import TimedOut
 from stormpool.events import Operation
+from stormpool.pace import Seconds
 from stormpool.plugins import driver
 from stormpool.workloads.attaching import attach
 from stormpool.workloads.consumer import CONSUMER_TASK
@@ -52,7 +53,7 @@ class Kind(msgspec.Struct, frozen=True, omit_defaults=True):
 
     driver: str = driver.NAME
     config: dict[str, Any] = {}  # of the driver, beside the command
-    seconds: float = 0.0  # after which a task ends by itself; never when 0
+    seconds: Seconds = 0.0  # after which a task ends by itself; never when 0
     code: int = 0  # that it ends with then
     lasting: bool = True  # restarted and placed anew when it fails or its node is lost; else it is not
     node: str = ""  # where it must run; anywhere when empty
@@ -77,8 +78,8 @@ class Tasks(Workload, frozen=True):
 
     count: int
     kind: Kind
-    goes_on: float  # seconds
-    timeout: float  # seconds that a start, running again, and a stop may take, each
+    goes_on: Seconds  # seconds
+    timeout: Seconds  # seconds that a start, running again, and a stop may take, each
 
     @property
     def steps(self) -> int:

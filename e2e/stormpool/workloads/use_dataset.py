@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from stormpool.pace import Seconds
 from stormpool.workloads import dataset_jobs
 from stormpool.workloads.attaching import end
 from stormpool.workloads.hold import runs
@@ -28,8 +29,8 @@ class UseDataset(Workload, frozen=True):
 
     by: str  # device, tasks or driver: how it gets it
     turns: int
-    seconds: float  # that each task is to go on
-    timeout: float  # seconds until a task must run, and again until it must have ended
+    seconds: Seconds  # that each task is to go on
+    timeout: Seconds  # seconds until a task must run, and again until it must have ended
     node: str = ""  # where the tasks must run; anywhere when empty
 
     @property

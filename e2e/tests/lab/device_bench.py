@@ -18,7 +18,7 @@ from stormpool.goplugin.drive import DrivenDevice, DrivenDriver
 from stormpool.goplugin.on_node import OnNode
 from stormpool.goplugin.process import PluginProcess
 from stormpool.lab import Lab
-from stormpool.node import Node
+from stormpool.node import Bringing, Node
 from stormpool.programs import fixture_environment
 from stormpool.providers.netns import NamespaceNodes, Netns
 from stormpool.wait import wait_until
@@ -88,7 +88,7 @@ class DeviceBench:
 @contextmanager
 def device_bench(tmp_path: Path) -> Iterator[DeviceBench]:
     """A bench, while it is needed."""
-    nodes = Netns().up(Lab(servers=1, clients=1), "0badcafe", tmp_path)
+    nodes = Netns().up(Lab(servers=1, clients=1), Bringing("0badcafe", tmp_path))
     try:
         made = DeviceBench(nodes, tmp_path)
         pools.start(made.node, 128, tmp_path / "zfs.log")

@@ -12,7 +12,7 @@ import pytest
 
 from stormpool import pools, programs, stubs
 from stormpool.lab import Lab
-from stormpool.node import Node
+from stormpool.node import Bringing, Node
 from stormpool.plugins import csi
 from stormpool.programs import FIXTURES
 from stormpool.providers.netns import NamespaceNodes, Netns
@@ -70,7 +70,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    nodes = Netns().up(Lab(servers=1, clients=2), "0badcafe", tmp_path)
+    nodes = Netns().up(Lab(servers=1, clients=2), Bringing("0badcafe", tmp_path))
     made = Bench(nodes, tmp_path)
     try:
         for name in ("client1", "client2"):

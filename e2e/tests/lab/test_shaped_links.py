@@ -11,7 +11,7 @@ from probes import ANSWERER, BULK, LISTENER, RTT, SINK, SPEAKER, listening, pyth
 from stormpool import processes
 from stormpool.lab import Lab
 from stormpool.links import Shape
-from stormpool.node import Nodes
+from stormpool.node import Bringing, Nodes
 from stormpool.providers.netns import Netns
 from stormpool.wait import wait_until
 
@@ -25,7 +25,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     """Three nodes without agents."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        nodes = Netns().up(Lab(servers=3, clients=0), "0badca81", tmp_path_factory.mktemp("run"))
+        nodes = Netns().up(Lab(servers=3, clients=0), Bringing("0badca81", tmp_path_factory.mktemp("run")))
         try:
             yield nodes
         finally:

@@ -8,8 +8,7 @@ in the lab reaches the host but what goes through the door, one directory of the
 undo, the cgroups, is written down (`stormpool.ledger`) before it is made.
 """
 
-from stormpool.providers.netns.enter import address_of
 from stormpool.providers.netns.nodes import NamespaceNodes
 from stormpool.providers.netns.provider import Netns
 
-__all__ = ["NamespaceNodes", "Netns", "address_of"]
+__all__ = ["NamespaceNodes", "Netns"]

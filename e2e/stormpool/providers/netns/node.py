@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from stormpool import processes, shell
 from stormpool.errors import CommandFailed, MachineError
 from stormpool.lab import NodeSpec
-from stormpool.providers.netns.enter import Argv, address_of, enter, join
+from stormpool.providers.addresses import address_of
+from stormpool.providers.netns.enter import Argv, enter, join
 from stormpool.providers.netns.process import NamespaceProcess
-from stormpool.providers.netns.stream import NamespaceStream
+from stormpool.providers.stream import PipedStream
 from stormpool.shell import Completed
 from stormpool.wait import wait_until
 
@@ -34,6 +35,7 @@ class NamespaceNode:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
+        self.has_zfs = False
         self._init: int | None = None
         self._nest = nest
         self._cgroups = tuple(cgroup_dirs)
@@ -96,7 +98,7 @@ class NamespaceNode:
             )
         return NamespaceProcess(name, entered)
 
-    def stream(self, argv: Argv, on_line: Callable[[str], None]) -> NamespaceStream:
+    def stream(self, argv: Argv, on_line: Callable[[str], None]) -> PipedStream:
         """Run a command that tells a line at a time."""
         entered = self._spawn(
             [*enter(self.init), *argv],
@@ -105,7 +107,7 @@ class NamespaceNode:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        return NamespaceStream(entered, on_line, self._forget)
+        return PipedStream(entered, on_line, self._forget)
 
     def write(self, path: str, text: str) -> None:
         """Write a file on the node, with the directories above it."""
@@ -116,6 +118,17 @@ class NamespaceNode:
     def read(self, path: str) -> str:
         """Read a text file of the node."""
         return self._here(path).read_text(errors="replace")
+
+    def vdev(self, name: str) -> str:
+        """A file on the node's disk."""
+        return f"{self.disk}/vdevs/{name}.img"
+
+    def put(self, path: Path) -> None:
+        """Nothing to do: a node sees the host's files."""
+
+    def here(self, at: int) -> int:
+        """The same: namespaces share the clock."""
+        return at
 
     def gate(self, port: int) -> str:
         """Path on this host of a unix socket that leads to a TCP port on the node's loopback.

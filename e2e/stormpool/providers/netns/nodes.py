@@ -13,24 +13,22 @@ from typing import Any
 
 from stormpool import ledger, processes, shell
 from stormpool.capability import Capability
-from stormpool.errors import MachineError
+from stormpool.errors import MachineError, Misuse
 from stormpool.lab import Lab, NodeSpec
 from stormpool.providers import cgroups, checks
+from stormpool.providers.addresses import INTERFACE, address_of, card_of
 from stormpool.providers.netns.enter import (
     BRIDGE,
     HERE,
-    INTERFACE,
     NEW,
     Argv,
-    address_of,
-    card_of,
     enter,
     join,
     network,
 )
 from stormpool.providers.netns.links import NamespaceLinks
 from stormpool.providers.netns.node import NamespaceNode
-from stormpool.providers.netns.pipes import close, expect, say
+from stormpool.providers.pipes import close, expect, say
 from stormpool.sockets import ShortPaths
 
 UP_TIMEOUT = 30.0  # seconds for namespaces to go; they take 0.1 s on an idle machine
@@ -43,6 +41,7 @@ class NamespaceNodes:
     python = sys.executable
     door = "/lab/door"
     cloud = "/lab/cloud"
+    pace = 1.0
     has_cgroups = bool(cgroups.hierarchies())
 
     def __init__(self, lab: Lab, lab_id: str, run_dir: Path) -> None:
@@ -94,6 +93,9 @@ class NamespaceNodes:
             self.down()
             raise
 
+    def lead_in(self, name: str) -> None:
+        """Nothing to do: nodes see all of the directory."""
+
     def crash(self, name: str) -> None:
         """Cut a node's power: its link first, so that nobody hears its connections close; then its init."""
         node = self._nodes[name]
@@ -119,6 +121,14 @@ class NamespaceNodes:
         In this host's pid namespace: the kernel resolves `netns PID` in the caller's.
         """
         shell.run([*network(self.init), "ip", "-batch", "-"], input="\n".join(lines) + "\n")
+
+    def copy(self) -> None:
+        """Namespaces cannot be copied. Raises `Misuse`."""
+        raise Misuse("namespaces cannot be copied", fix="see `capabilities`")
+
+    def revert(self) -> None:
+        """The same."""
+        self.copy()
 
     def down(self) -> None:
         """End the lab's init, wait until the kernel has undone the rest, remove the cgroups."""

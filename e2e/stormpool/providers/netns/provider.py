@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from stormpool import capacity
 from stormpool.lab import Lab
+from stormpool.node import Bringing
 from stormpool.providers import checks
 from stormpool.providers.netns.nodes import NamespaceNodes
 
@@ -16,12 +16,14 @@ class Netns:
 
     def missing(self) -> list[str]:
         """What this host lacks to run a lab, each with the command that mends it."""
-        return [
-            f"{check.what}: {check.found} ({check.mend})" for check in checks.required() if not check.well
-        ]
+        return checks.missing(checks.required())
 
-    def up(self, lab: Lab, lab_id: str, run_dir: Path) -> NamespaceNodes:
+    def takes(self, lab: Lab) -> int:
+        """The memory that a lab takes, in MiB; its disks are in memory too."""
+        return capacity.needed(lab)
+
+    def up(self, lab: Lab, bringing: Bringing) -> NamespaceNodes:
         """Bring all nodes of `lab` up, or leave nothing and raise."""
-        nodes = NamespaceNodes(lab, lab_id, run_dir)
+        nodes = NamespaceNodes(lab, bringing.lab_id, bringing.run_dir)
         nodes.up()
         return nodes

@@ -10,7 +10,7 @@ import msgspec
 
 from stormpool.links import Shape
 from stormpool.providers.netns.enter import BRIDGE, USER
-from stormpool.providers.netns.pipes import close, expect, say
+from stormpool.providers.pipes import close, expect, say
 
 if TYPE_CHECKING:
     from stormpool.providers.netns.nodes import NamespaceNodes

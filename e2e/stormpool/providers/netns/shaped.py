@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from stormpool import shell
 from stormpool.links import Shape
-from stormpool.providers import checks
-from stormpool.providers.netns import netem
-from stormpool.providers.netns.enter import INTERFACE, network
+from stormpool.providers import checks, netem
+from stormpool.providers.addresses import INTERFACE
+from stormpool.providers.netns.enter import network
 
 if TYPE_CHECKING:
     from stormpool.providers.netns.nodes import NamespaceNodes

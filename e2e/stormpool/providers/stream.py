@@ -7,12 +7,12 @@ import subprocess
 import threading
 from collections.abc import Callable
 
-from stormpool.providers.netns.pipes import close, pipe
+from stormpool.providers.pipes import close, pipe
 
 STOP_TIMEOUT = 30.0  # seconds that a command may take to tell its last line
 
 
-class NamespaceStream:
+class PipedStream:
     """A command in a node that tells a line at a time, until its standard input closes."""
 
     def __init__(

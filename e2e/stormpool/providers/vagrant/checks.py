@@ -1,0 +1,62 @@
+"""What this host must have to run labs of machines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from stormpool import shell
+from stormpool.providers.checks import Check, command
+from stormpool.providers.vagrant.machines import VAGRANT
+
+# Command → the Debian package it comes in.
+COMMANDS = {
+    "vagrant": "vagrant vagrant-libvirt",
+    "libvirtd": "libvirt-daemon libvirt-daemon-driver-qemu",
+    "virsh": "libvirt-clients",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "dnsmasq": "dnsmasq-base",
+    "nbdkit": "nbdkit",
+    "iptables": "iptables",  # libvirt makes no network without it
+    "ssh": "openssh-client",
+    "mke2fs": "e2fsprogs",
+    "unshare": "util-linux",
+    "tini": "tini",
+}
+# What the box is built with.
+BUILD = {"mmdebstrap": "mmdebstrap", "qemu-img": "qemu-utils", "cpio": "cpio", "xz": "xz-utils"}
+
+
+def required() -> list[Check]:
+    """What no lab of machines can do without."""
+    return [
+        *(
+            command(name, f"--no-install-recommends {package}")
+            for name, package in (COMMANDS | BUILD).items()
+        ),
+        _root(),
+    ]
+
+
+def all_checks() -> list[Check]:
+    """Everything, with what is made when it is first asked for."""
+    return [
+        *(Check(f"machines: {each.what}", each.well, each.found, each.mend) for each in required()),
+        _box(),
+    ]
+
+
+def _box() -> Check:
+    """The box, and what runs it here."""
+    box = Path(shell.run([str(VAGRANT / "box" / "build"), "--where"]).stdout.strip())
+    mend = "vagrant/box/build (5 minutes; or it is built when first asked for)"
+    if not box.exists():
+        return Check("machines: box", False, "not built yet", mend)
+    tried = sorted(box.parent.glob("accelerator-*"))
+    under = f", runs under {tried[-1].read_text().strip()}" if tried else ""
+    return Check("machines: box", True, f"{box}{under}", mend)
+
+
+def _root() -> Check:
+    mine = os.geteuid() == 0
+    return Check("root", mine, "root" if mine else "an ordinary user", "run as root: libvirt makes networks")
