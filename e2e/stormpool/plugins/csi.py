@@ -44,8 +44,9 @@ def zfs(
     """The reference plugin (`fixtures/zfs_csi`).
 
     `kind`: attach or dataset. `controllers`: a number of controllers apart from the node parts; a monolith on
-    every client when left out. `latency`: seconds that a change of an attachment takes. `mutant`: a fault to
-    build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent gives up on it.
+    every client when left out. `latency`: seconds that a change of an attachment takes, and the making of a
+    dataset. `mutant`: a fault to build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent
+    gives up on it.
     """
     argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
     env = {**fixture_environment(), "ZFS_CSI_MUTANT": mutant}

@@ -75,7 +75,7 @@ FAULTY = [
         (*of("repeated", *NODE_UP), *of("repeated after a crash", *NODE_UP), *of("at once", *NODE_UP)),
     ),
     Faulty("no_lock", of("at once", "ControllerPublishVolume"), kind="attach", latency=0.05),
-    Faulty("no_lock", of("at once", "CreateVolume")),
+    Faulty("no_lock", of("at once", "CreateVolume"), latency=0.2),
     Faulty(
         "strict_undo",
         (

@@ -14,10 +14,11 @@ LOOK = """
 import sys
 from pathlib import Path
 from stormpool.lab import Lab
+from stormpool.node import Bringing
 from stormpool.providers.netns import Netns
 
 run, shown = map(Path, sys.argv[1:])
-nodes = Netns().up(Lab(servers=1, clients=0), "0badcafe", run)
+nodes = Netns().up(Lab(servers=1, clients=0), Bringing("0badcafe", run))
 try:
     node = nodes.nodes["server1"]
     for path in (shown / "plain", shown / "mounted" / "file", shown / "mounted" / "deeper" / "file"):
