@@ -1,15 +1,14 @@
 """Ground truth, read on a node: its processes, mounts and pools, by the kernel's word and not by an agent's.
 
-Runs on the node, with nothing but Python's standard library; prints JSON lines in the shape of
-`stormpool.history.Observed`, times being of CLOCK_MONOTONIC:
+Runs on the node (`stormpool.observer`), with nothing but Python's standard library, and pyzfs where it is;
+prints JSON lines in the shape of `stormpool.history.Observed`, times being of CLOCK_MONOTONIC:
 
-    python observe.py            everything, once
-    python observe.py --watch S  the tasks that have a ZFS file system of their own, whenever that changed,
-                                 and every second as long as there are any, for the node may crash before it
-                                 changes; looked at every S seconds until standard input closes
-    python observe.py --datasets S
-                                 the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever
-                                 they changed; looked at as often
+    (nothing)     everything, once
+    --watch S     the tasks that have a ZFS file system of their own, whenever that changed, and every second
+                  as long as there are any, for the node may crash before it changes; looked at every
+                  S seconds until standard input closes
+    --datasets S  the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever they changed;
+                  looked at as often
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ import json
 import os
 import re
 import select
-import subprocess
 import sys
 import time
 from typing import Any
+
+from stormpool import observe_zfs
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
 ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
@@ -161,15 +161,6 @@ def still_there(seen: dict[str, Any]) -> bool:
     return who is not None and who[0] == seen["started"]
 
 
-def _names(*argv: str) -> list[str] | None:
-    """What a command of ZFS names; None where it failed, or did not answer."""
-    try:
-        said = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    return said.stdout.split() if said.returncode == 0 else None
-
-
 def everything() -> dict[str, Any]:
     """All that can be seen of this node."""
     own = own_mounts()
@@ -179,16 +170,15 @@ def everything() -> dict[str, Any]:
     seen = {"at": at, "processes": running, "mounts": mounts}
     if not has_zfs(running):
         return seen
-    pools = _names("zpool", "list", "-H", "-o", "name")
-    datasets = _names("zfs", "list", "-H", "-o", "name", "-t", "filesystem")
-    if pools is None or datasets is None:
+    pools, file_systems = observe_zfs.pools(), observe_zfs.file_systems()
+    if pools is None or file_systems is None:
         return {**seen, "silent": True}
-    return {**seen, "pools": pools, "datasets": datasets}
+    return {**seen, "pools": pools, "datasets": sorted(file_systems)}
 
 
 def has_zfs(running: list[dict[str, Any]]) -> bool:
     """Whether something on this node serves ZFS: the daemon of zfs-fuse, or the kernel itself."""
-    return os.path.exists("/dev/zfs") or any(each["name"] == "zfs-fuse" for each in running)
+    return observe_zfs.is_in_kernel() or any(each["name"] == "zfs-fuse" for each in running)
 
 
 def _tell(seen: dict[str, Any]) -> None:
@@ -214,8 +204,7 @@ def watch(every: float) -> None:
 def datasets() -> dict[str, Any] | None:
     """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
     at = time.monotonic_ns()
-    words = _names("zfs", "get", "-H", "-p", "-o", "name,value", "creation") or []
-    made = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True) if "@" not in name}
+    made = observe_zfs.file_systems()
     mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
     return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made else None
 
@@ -233,10 +222,11 @@ def watch_datasets(every: float) -> None:
             return
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--watch"]:
-        watch(float(sys.argv[2]))
-    elif sys.argv[1:2] == ["--datasets"]:
-        watch_datasets(float(sys.argv[2]))
+def main(asked: list[str]) -> None:
+    """Tell what was asked for."""
+    if asked[:1] == ["--watch"]:
+        watch(float(asked[1]))
+    elif asked[:1] == ["--datasets"]:
+        watch_datasets(float(asked[1]))
     else:
         _tell(everything())

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
+from stormpool import observer
 from stormpool.errors import MachineError
 from stormpool.events import Datasets, Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
 from stormpool.store import Recorder
 
 WATCH_EVERY = 0.2  # seconds between two looks at the tasks of a node
-OBSERVER = Path(__file__).with_name("observe.py")
 
 Streams = dict[str, Stream | None]  # by node: an observer, None where it ended with its node
 
@@ -24,14 +23,14 @@ class Observing:
     """Looks at nodes, and watches their tasks while a workload runs."""
 
     def __init__(self, python: str, recorder: Recorder) -> None:
-        self._command = [python, "-I", "-S", str(OBSERVER)]  # it needs nothing but the interpreter
+        self._python = python
         self._recorder = recorder
         self._watching: Streams = {}  # while a workload runs
         self._datasets: Streams = {}  # the same, where somebody asked for it
 
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now, all of it."""
-        seen = json.loads(node.run(self._command).stdout)
+        seen = json.loads(node.run(observer.command(self._python, node)).stdout)
         looked = self._observed(seen, node)
         return structs.replace(looked, whole=True)
 
@@ -69,7 +68,7 @@ class Observing:
         def tell(line: str) -> None:
             self._recorder.write(self._observed(json.loads(line), node))
 
-        return node.stream([*self._command, "--watch", str(WATCH_EVERY)], tell)
+        return node.stream(observer.command(self._python, node, "--watch", str(WATCH_EVERY)), tell)
 
     def _watch_datasets(self, node: Node) -> Stream:
         def tell(line: str) -> None:
@@ -77,7 +76,7 @@ class Observing:
             at, since = self._when(seen["at"], node), self._when(seen["since"], node)
             self._recorder.write(Datasets(at, node.spec.name, since, seen["made"], seen["mounted"]))
 
-        return node.stream([*self._command, "--datasets", str(WATCH_EVERY)], tell)
+        return node.stream(observer.command(self._python, node, "--datasets", str(WATCH_EVERY)), tell)
 
     def _when(self, at: int, node: Node) -> int:
         """A time on a node as one of the run; what was before the run is its beginning."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stormpool import disks
 from stormpool.errors import MachineError
 from stormpool.node import Node, Process
 from stormpool.wait import wait_until
@@ -93,7 +94,25 @@ def suspended(node: Node, pool: str) -> bool:
     return "faulted in response to IO failures" in said or "state: SUSPENDED" in said
 
 
-def limit_writes(node: Node, to: str) -> None:
+def refuse_writes(node: Node, pool: str) -> None:
+    """Have every write to the disks of a pool fail; where a daemon serves ZFS, to those of every pool."""
+    if not node.has_zfs:
+        _limit_writes(node, "0")
+        return
+    for disk in disks.of(node, pool):
+        disks.fail_writes(node, disk)
+
+
+def take_writes(node: Node, pool: str) -> None:
+    """Undo `refuse_writes`; nothing happens where nothing was refused."""
+    if not node.has_zfs:
+        _limit_writes(node, "unlimited")
+        return
+    for disk in disks.of(node, pool):
+        disks.mend(node, disk)
+
+
+def _limit_writes(node: Node, to: str) -> None:
     """Have the daemon's writes past so many bytes of a file fail, or none when "unlimited"."""
     node.run(["prlimit", f"--pid={daemon_of(node)}", f"--fsize={to}:"])  # the hard limit stays
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stormpool import observe
+from stormpool import observe, observe_zfs
 from stormpool.observe import asked_mounts, contained_writes, mounts_in, root_of, zfs_mounts
 
 NODE = """\
@@ -86,15 +86,16 @@ def test_what_goes_on_is_told_again_every_second(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("serves", "said", "told"),
     [
-        (True, ["tank"], {"pools": ["tank"], "datasets": ["tank"]}),
+        (True, {"tank": 1}, {"pools": ["tank"], "datasets": ["tank"]}),
         (True, None, {"silent": True}),
         (False, None, {}),
     ],
 )
 def test_zfs_that_says_nothing_is_not_taken_for_empty(
-    monkeypatch: pytest.MonkeyPatch, serves: bool, said: list[str] | None, told: dict[str, object]
+    monkeypatch: pytest.MonkeyPatch, serves: bool, said: dict[str, int] | None, told: dict[str, object]
 ) -> None:
     monkeypatch.setattr(observe, "has_zfs", lambda running: serves)
-    monkeypatch.setattr(observe, "_names", lambda *argv: said)
+    monkeypatch.setattr(observe_zfs, "pools", lambda: said and list(said))
+    monkeypatch.setattr(observe_zfs, "file_systems", lambda: said)
     seen = observe.everything()
     assert {name: seen[name] for name in ("pools", "datasets", "silent") if name in seen} == told

@@ -17,8 +17,8 @@ RESILVERED_WITHIN = 30.0  # seconds; 0.1 for a pool with a few MiB in it
 class LoseVdev(Fault, frozen=True):
     """A node's own pool loses the disk it is on: it is made half of a mirror first, then taken offline.
 
-    The pool goes on, degraded, on the other half, which is a new file. Healed by taking the disk online,
-    waiting until it is resilvered, and detaching the other half.
+    The pool goes on, degraded, on the other half, which is a new file, or the node's second disk. Healed by
+    taking the disk online, waiting until it is resilvered, and detaching the other half.
     """
 
     target: Target
@@ -27,7 +27,8 @@ class LoseVdev(Fault, frozen=True):
         """Mirror it and take it offline."""
         node = scene.site.nodes[scene.node(self.target)]
         own, other = pools.vdev(node), pools.vdev(node, OTHER)
-        node.run(["truncate", f"--reference={own}", other])
+        if not node.has_zfs:
+            node.run(["truncate", f"--reference={own}", other])
         node.run(["zpool", "attach", "-f", POOL, own, other])
         _wait_resilvered(node)
         node.run(["zpool", "offline", POOL, own])
@@ -41,7 +42,8 @@ class LoseVdev(Fault, frozen=True):
                 node.run(["zpool", "online", POOL, own])
                 _wait_resilvered(node)
                 node.run(["zpool", "detach", POOL, other])
-            node.run(["rm", "-f", other])
+            if not node.has_zfs:
+                node.run(["rm", "-f", other])
 
 
 def _wait_resilvered(node: Node) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stormpool import pools
+from stormpool import disks, pools
 from stormpool.faults.fault import Fault
+from stormpool.node import Node
 from stormpool.scene import Scene
 from stormpool.target import Target
 
@@ -11,10 +12,12 @@ COMPANION = "slow-pools"
 
 
 class SlowPools(Fault, frozen=True):
-    """A node's ZFS daemon is stopped and continued in turns (SIGSTOP, SIGCONT): all its pools are slow.
+    """All pools of a node are slow.
 
-    `stopped` and `running` are the seconds of each turn: what falls into a stop waits for its end, what is
-    over before the next is as fast as ever. Healed by leaving it running.
+    Where a daemon serves ZFS it is stopped and continued in turns (SIGSTOP, SIGCONT). `stopped` and `running`
+    are the seconds of each turn: what falls into a stop waits for its end, what is over before the next is as
+    fast as ever. Where the kernel does, each read and write of their disks takes `stopped` seconds longer.
+    Healed by leaving them alone.
     """
 
     target: Target
@@ -22,14 +25,27 @@ class SlowPools(Fault, frozen=True):
     running: float = 0.02
 
     def inject(self, scene: Scene) -> str:
-        """Begin to stop it."""
+        """Begin to slow them down."""
         node = scene.site.nodes[scene.node(self.target)]
-        daemon = pools.daemon_of(node)
-        scene.site.companions.stutter(node, COMPANION, daemon, self.stopped, self.running)
+        if node.has_zfs:
+            for disk in _disks(node):
+                disks.slow(node, disk, self.stopped)
+        else:
+            daemon = pools.daemon_of(node)
+            scene.site.companions.stutter(node, COMPANION, daemon, self.stopped, self.running)
         return node.spec.name
 
     def heal(self, scene: Scene) -> None:
-        """Stop it no more."""
+        """Do it no more."""
         for node in scene.clients_hit():
-            scene.site.companions.end(node, COMPANION)
-            node.run(["kill", "-CONT", str(pools.daemon_of(node))])
+            if node.has_zfs:
+                for disk in _disks(node):
+                    disks.mend(node, disk)
+            else:
+                scene.site.companions.end(node, COMPANION)
+                node.run(["kill", "-CONT", str(pools.daemon_of(node))])
+
+
+def _disks(node: Node) -> list[str]:
+    """The disks of all pools of a node."""
+    return [disk for pool in pools.imported(node) for disk in disks.of(node, pool)]

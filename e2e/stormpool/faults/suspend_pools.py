@@ -12,11 +12,11 @@ WITHIN = 20.0  # seconds from the first write that fails until the pool is suspe
 
 
 class SuspendPools(Fault, frozen=True):
-    """The ZFS daemon of the node that a volume is on may write to no file (RLIMIT_FSIZE): its vdevs fail.
+    """The disks of the pool that a volume is in refuse every write; reading goes on.
 
-    The pool that the volume is in is suspended at once, any other of that node when it is next written to
-    (`failmode=wait`): what writes or waits for a write hangs, and is not lost. Reading goes on. Healed by
-    lifting the limit and `zpool clear` of every pool of that node.
+    The pool is suspended at once (`failmode=wait`): what writes or waits for a write hangs, and is not lost.
+    Healed by disks that take writes again and `zpool clear`. Where a daemon serves ZFS it may write to no
+    file at all (RLIMIT_FSIZE): any other pool of that node is suspended too when it is next written to.
     """
 
     volume: str
@@ -25,7 +25,7 @@ class SuspendPools(Fault, frozen=True):
         """Fail the writes, and write."""
         dataset = datasets.aimed(scene, self.volume)
         node, pool = dataset.node, dataset.pool.name
-        pools.limit_writes(node, "0")
+        pools.refuse_writes(node, pool)
         # A change of a property is written at once, and comes back when the pool does.
         node.run(["timeout", "--signal=KILL", "1", "zfs", "set", f"{MARK}=yes", pool], check=False)
         wait_until(
@@ -38,7 +38,7 @@ class SuspendPools(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Let writes succeed, and have those that wait done."""
         for node in scene.clients_hit():
-            pools.limit_writes(node, "unlimited")
             for pool in pools.imported(node):
+                pools.take_writes(node, pool)
                 node.run(["zpool", "clear", pool])
                 datasets.Dataset(node, pool).forget(MARK)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+from stormpool import observer
 from stormpool.node import Node
-
-OBSERVER = Path(__file__).parents[2] / "observe.py"
 
 
 def mounts(node: Node) -> list[str]:
@@ -18,5 +16,5 @@ def mounts(node: Node) -> list[str]:
 
 def processes(node: Node, python: str) -> dict[int, str]:
     """Every process of a node but the observer: its argv by its pid."""
-    said = node.run([python, "-I", "-S", str(OBSERVER)]).stdout
+    said = node.run(observer.command(python, node)).stdout
     return {each["pid"]: each["argv"] for each in json.loads(said)["processes"]}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stormpool.providers.vagrant.nodes import VagrantNodes
 
 DISKS = ("disk1", "disk2")  # a machine has, for its pools
-BY_NAME = "/dev/disk/by-id"
+BY_NAME = "/dev/mapper"
 COPY_TIMEOUT = 120.0  # seconds that a program may take to be copied; 4 for an agent
 READ_TIMEOUT = 60.0  # seconds that a file may take to be copied
 
@@ -115,7 +115,7 @@ class VagrantNode:
     def vdev(self, name: str) -> str:
         """One of the machine's own disks, in the order they are asked for."""
         number = self._disks.setdefault(name, len(self._disks))
-        return f"{BY_NAME}/virtio-{DISKS[number]}"
+        return f"{BY_NAME}/{DISKS[number]}"
 
     def put(self, path: Path) -> None:
         """Copy a program that is not there; one that is is taken for the same."""

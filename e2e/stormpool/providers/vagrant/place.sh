@@ -10,4 +10,4 @@ while read -r path; do
 done <paths
 printf '%s\n' "$@" >"$python/stormpool.pth"
 mkdir -p /lab/cloud /lab/disk /lab/door /lab/processes "$data"
-ln -sfn /dev/disk/by-id /lab/disk/vdevs
+ln -sfn /dev/mapper /lab/disk/vdevs
