@@ -1,4 +1,4 @@
-"""What can be done to the nodes of a lab: providers say what they offer, faults what they need."""
+"""What can be done to the nodes of a lab: providers say what they offer, labs and faults what they need."""
 
 from __future__ import annotations
 
@@ -14,4 +14,5 @@ class Capability(StrEnum):
     CLOCK = "set one node's wall clock"
     COPY = "copy all nodes at one moment, and set them back"
     AGENTS = "ask the agents of nodes, or end them"  # a lab without servers has none
+    OPENZFS = "keep pools in OpenZFS, as a kernel has it"  # zvols, encryption, multihost: zfs-fuse has none
     INJECT_IO = "fail or slow down one disk of a pool"  # OpenZFS with its kernel module has zinject

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from stormpool.capability import Capability
 from stormpool.errors import Misuse
 
 API_DOOR = "/run/stormpool/api.sock"  # where plugins find a way to their agent's API that can be cut
@@ -99,6 +100,7 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
     # Seconds that servers wait for a client's heartbeat beyond its time, which is 2 s and more. Short, for
     # stories in which a client is lost; longer where an agent must be back before it is given up.
     heartbeat_grace: float = 3.0
+    needs: frozenset[Capability] = frozenset()  # what its provider must offer
 
     def __post_init__(self) -> None:
         """Refuse what cannot be brought up, with the fix."""

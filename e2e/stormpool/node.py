@@ -179,6 +179,10 @@ class Provider(Protocol):
 
     name: str
 
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to nodes of its, on this host."""
+
     def missing(self) -> list[str]:
         """What this host lacks to run a lab, each with the command that mends it."""
 

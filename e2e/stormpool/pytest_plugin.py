@@ -155,18 +155,34 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """A lab that cannot be had here is skipped, and the run says so."""
+    with _skipping(item):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """What cannot be had here is skipped, and the run says so; a breach beside those known is a failure."""
-    from stormpool.errors import Unavailable
     from stormpool.judge import GuaranteeBroken
 
     try:
-        yield
+        with _skipping(item):
+            yield
     except GuaranteeBroken as error:
         known = item.stash.get(KNOWN, None)
         if known is not None and (news := known[0].news(error.guarantees, known[1])):
             raise AssertionError(f"{news}: {error}") from error
         raise
+
+
+@contextlib.contextmanager
+def _skipping(item: pytest.Item) -> Iterator[None]:
+    """What cannot be had here makes pytest skip."""
+    from stormpool.errors import Unavailable
+
+    try:
+        yield
     except Unavailable as error:
         item.stash[FAILED] = error
         pytest.skip(str(error))

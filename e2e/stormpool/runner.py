@@ -23,7 +23,7 @@ from stormpool import capacity, given, outcome, reporter, stubs
 from stormpool.agents import build
 from stormpool.alone.site import Alone
 from stormpool.cluster import Cluster
-from stormpool.errors import MachineError, Misuse, StormpoolError
+from stormpool.errors import MachineError, Misuse, StormpoolError, Unavailable
 from stormpool.events import Operation, Phase
 from stormpool.history import History
 from stormpool.judge import GuaranteeBroken, NotJudged
@@ -210,13 +210,28 @@ def _must_be_gone(nodes: Nodes) -> None:
 
 
 def _ready_provider(asked: Asked) -> Provider:
-    """The provider asked for, on a host that can hold the lab. Raises `Misuse` where it cannot."""
+    """The provider asked for, on a host that can hold the lab.
+
+    Raises `Unavailable` where it offers less than the lab needs, `Misuse` where the host cannot.
+    """
     provider = provider_named(asked.provider)
+    must_offer(provider, asked.lab)
     missing = provider.missing()
     if missing:
         raise Misuse("this machine cannot run a lab: " + "; ".join(missing), fix="see `stormpool doctor`")
     capacity.must_hold(asked.lab, provider.takes(asked.lab))
     return provider
+
+
+def must_offer(provider: Provider, lab: Lab) -> None:
+    """Raise `Unavailable` where a provider lacks what a lab needs."""
+    lacking = sorted(lab.needs - provider.capabilities)
+    if lacking:
+        able = [name for name, make in PROVIDERS.items() if lab.needs <= make().capabilities]
+        raise Unavailable(
+            f"the scenario's LAB needs nodes that {'; '.join(lacking)}; those of {provider.name} do not\n"
+            f"  fix: run it with --provider {' or '.join(able) or '(none that is here offers it)'}"
+        )
 
 
 def provider_named(name: str) -> Provider:

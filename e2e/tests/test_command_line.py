@@ -122,6 +122,23 @@ def test_a_run_that_cannot_be_run_again_says_why_and_ends_with_70(tmp_path: Path
     assert "no provider is named 'nowhere'" in done.stderr
 
 
+def test_a_lab_that_needs_what_its_provider_lacks_is_skipped_before_it_begins(tmp_path: Path) -> None:
+    story = tmp_path / "test_story.py"
+    story.write_text(
+        "from stormpool.capability import Capability\n"
+        "from stormpool.lab import Lab\n"
+        "LAB = Lab(needs=frozenset({Capability.OPENZFS}))\n"
+        "def test_it(cluster): pass\n"
+    )
+    done = stormpool("run", story, "--out", tmp_path / "runs", "--json")
+    assert done.returncode == 2
+    said = json.loads(done.stdout)
+    assert (said["outcome"], said["verdicts"]) == ("skipped", [])
+    assert "needs nodes that keep pools in OpenZFS, as a kernel has it; those of netns" in said["error"]
+    assert "run it with --provider vagrant" in said["error"]
+    assert "up" not in said["timings"]
+
+
 def result(outcome: str) -> Result:
     return Result(
         scenario="a.py",

@@ -61,13 +61,8 @@ class NamespaceNodes:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What can be done to them on this host; not their clocks: CLOCK_REALTIME has no namespace."""
-        found = {Capability.CRASH}
-        if checks.firewall().well:
-            found.add(Capability.FIREWALL)
-        if checks.netem().well or checks.packets().well:
-            found.add(Capability.LINK)
-        return frozenset(found)
+        """What can be done to them."""
+        return capabilities()
 
     def spawn(self, argv: Argv, **how: Any) -> subprocess.Popen[bytes]:
         """Start a child of the harness that enters the lab; it ends with the lab, and is reaped then.
@@ -206,3 +201,13 @@ class NamespaceNodes:
         if self._entry.init is None:
             raise MachineError("the lab's init is not up")
         return self._entry.init
+
+
+def capabilities() -> frozenset[Capability]:
+    """What can be done to nodes on this host; not to their clocks: CLOCK_REALTIME has no namespace."""
+    found = {Capability.CRASH}
+    if checks.firewall().well:
+        found.add(Capability.FIREWALL)
+    if checks.netem().well or checks.packets().well:
+        found.add(Capability.LINK)
+    return frozenset(found)

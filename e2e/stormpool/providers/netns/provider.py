@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from stormpool import capacity
+from stormpool.capability import Capability
 from stormpool.lab import Lab
 from stormpool.node import Bringing
 from stormpool.providers import checks
-from stormpool.providers.netns.nodes import NamespaceNodes
+from stormpool.providers.netns.nodes import NamespaceNodes, capabilities
 
 
 class Netns:
     """The provider `netns`."""
 
     name = "netns"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to nodes of its, on this host."""
+        return capabilities()
 
     def missing(self) -> list[str]:
         """What this host lacks to run a lab, each with the command that mends it."""

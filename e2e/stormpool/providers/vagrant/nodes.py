@@ -28,6 +28,7 @@ CLOUD = "zfs_csi.served_cloud"
 GATEWAY = "192.168.121.1"  # of the way in (vagrant/Vagrantfile)
 CLOUD_PORT = 7070
 MEMORY = 768  # MiB a machine
+CAPABILITIES = frozenset(Capability) - {Capability.AGENTS}  # all there is, and agents are the lab's
 
 
 class VagrantNodes:
@@ -58,8 +59,8 @@ class VagrantNodes:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What can be done to them: all there is."""
-        return frozenset(Capability) - {Capability.AGENTS}
+        """What can be done to them."""
+        return CAPABILITIES
 
     @property
     def nest(self) -> Nest:

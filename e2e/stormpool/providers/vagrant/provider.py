@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from stormpool.capability import Capability
 from stormpool.lab import Lab
 from stormpool.node import Bringing
 from stormpool.providers.checks import missing
 from stormpool.providers.vagrant import checks
-from stormpool.providers.vagrant.nodes import MEMORY, VagrantNodes
+from stormpool.providers.vagrant.nodes import CAPABILITIES, MEMORY, VagrantNodes
 
 BESIDE = 512  # MiB: translated code 256, what a disk takes in and a snapshot the rest
 PAYLOAD = 256
@@ -16,6 +17,11 @@ class Vagrant:
     """The provider `vagrant`."""
 
     name = "vagrant"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done to nodes of its, on this host."""
+        return CAPABILITIES
 
     def missing(self) -> list[str]:
         """What this host lacks to run a lab, each with the command that mends it."""
