@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from stormpool import api_door, settling
 from stormpool.agents.api import Api, ApiError, Unreachable
 from stormpool.agents.books import alloc_of, claims_of
@@ -28,7 +30,8 @@ from stormpool.script import Act
 from stormpool.site import Site, Turn, apart
 from stormpool.store import Recorder
 from stormpool.watch import Watch
-from stormpool.workloads import CONSUMER_TASK, Workload
+from stormpool.workloads import CONSUMER_TASK, How, Workload, consumer
+from stormpool.workloads.consumer import WRITES, attachment
 
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
@@ -42,7 +45,9 @@ class Cluster(Site):
     def __init__(self, agent: Agent, lab: Lab, nodes: Nodes, recorder: Recorder, turn: Turn) -> None:
         super().__init__(lab, nodes, recorder, turn)
         self.task_driver = "exec" if nodes.has_cgroups else driver.NAME  # what runs tasks with volumes
-        self._whole = lab if nodes.has_cgroups else driver.added_to(lab)
+        # A cgroup keeps the tasks of Nomad's own drivers from opening a volume that is a device.
+        self._devices = {plugin.id for plugin in lab.csi_plugins if plugin.block}
+        self._whole = lab if nodes.has_cgroups and not self._devices else driver.added_to(lab)
         self.agents = Agents(self._whole, nodes, agent, self.logs)
         self.watch = Watch(lab, self.agents, self.logs, recorder)
         self._agent = agent
@@ -127,7 +132,7 @@ class Cluster(Site):
                 "PluginID": chosen.id,
                 "RequestedCapacityMin": VOLUME_BYTES,
                 "RequestedCapacityMax": VOLUME_BYTES,
-                "RequestedCapabilities": [{"AccessMode": access, "AttachmentMode": "file-system"}],
+                "RequestedCapabilities": [{"AccessMode": access, "AttachmentMode": attachment(chosen.block)}],
                 "Parameters": dict(chosen.parameters),
             }
             self.api().put(f"volume/csi/{name}/create", {"Volumes": [asked]})
@@ -135,6 +140,12 @@ class Cluster(Site):
             self.volumes[name] = chosen.id
             made.append(name)
         return made
+
+    def consumer(self, job: str, volume: str, node: str = "", how: How = WRITES) -> dict[str, Any]:
+        """The job of a task that uses a volume, as what it is: directory or device."""
+        block = self.volumes.get(volume) in self._devices
+        driver_name = driver.NAME if block else self.task_driver
+        return consumer(job, volume, driver_name, node, structs.replace(how, block=block))
 
     def delete_volume(self, name: str, timeout: float) -> None:
         """Delete a volume once it is free, as its operator would, and tell of it as an operation.

@@ -46,6 +46,7 @@ class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True, tag="csi"):
     env: Mapping[str, str] = {}
     controllers: int | None = None  # None: a monolith on every client; n: n controllers, a node part each
     parameters: Mapping[str, str] = {}  # handed to CreateVolume
+    block: bool = False  # whether its volumes are block devices to tasks; else they are directories
     health_timeout: float = 30.0  # seconds until an agent gives up on a plugin that is not ready
 
     def __post_init__(self) -> None:

@@ -43,10 +43,10 @@ def zfs(
 ) -> CsiPlugin:
     """The reference plugin (`fixtures/zfs_csi`).
 
-    `kind`: attach or dataset. `controllers`: a number of controllers apart from the node parts; a monolith on
-    every client when left out. `latency`: seconds that a change of an attachment takes, and the making of a
-    dataset. `mutant`: a fault to build in (see `zfs_csi.mutants`). `health_timeout`: seconds until an agent
-    gives up on it.
+    `kind`: of its volumes (see `zfs_csi`). `controllers`: a number of controllers apart from the node parts;
+    a monolith on every client when left out. `latency`: seconds that a change of an attachment takes, and the
+    making of a dataset. `mutant`: a fault to build in (see `zfs_csi.mutants`). `health_timeout`: seconds
+    until an agent gives up on it.
     """
     argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
     env = {**fixture_environment(), "ZFS_CSI_MUTANT": mutant}
@@ -56,6 +56,7 @@ def zfs(
         env=env,
         controllers=controllers,
         parameters={"kind": kind},
+        block=kind == "zvol",
         health_timeout=health_timeout,
     )
 

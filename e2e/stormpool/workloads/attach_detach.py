@@ -14,7 +14,6 @@ import msgspec
 
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, detach
-from stormpool.workloads.consumer import consumer
 from stormpool.workloads.workload import AGAIN_AFTER, JITTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class AttachDetach(Workload, frozen=True):
         for number in itertools.count(1):
             name = job if number == 1 else f"{job}-again{number - 1}"
             threading.Event().wait(chance.uniform(0, JITTER))
-            wanted = consumer(name, volume, cluster.task_driver, self.node)
+            wanted = cluster.consumer(name, volume, self.node)
             done = attach(cluster, wanted, volume, self.timeout)
             threading.Event().wait(chance.uniform(0, JITTER))
             detach(cluster, volume, name, done.alloc, self.timeout)

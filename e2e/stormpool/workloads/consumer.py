@@ -15,20 +15,46 @@ CONSUMER_TASK = "writer"
 WROTE = re.compile(r"^wrote (\d+) to (\S+) in life (\S+)$", re.MULTILINE)
 # Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by
 # the process that wrote: zfs-fuse 0.7.0 does nothing for a descriptor that only reads, as `sync FILE` has.
-# A task that is started again in its allocation counts from 1 again: its lives are told apart.
+# A write that fails is tried again. A task that is started again in its allocation counts from 1 again: its
+# lives are told apart.
 CONSUMER = """
 trap 'exit 0' INT TERM
 life=$(mktemp -u XXXXXXXX)
 n=0
 while :; do
-  n=$((n + 1))
-  echo "$NOMAD_ALLOC_ID/$life $n" | dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
-    echo "wrote $n to $VOLUME in life $life"
+  echo "$NOMAD_ALLOC_ID/$life $((n + 1))" |
+    dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
+    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life"
   usleep 100000
 done"""
 
-# Prints what was written, and that this is all of it.
-READER = "cat /vol/writes; echo end"
+# The same on a device, a record a block of it: what earlier lives wrote is passed over.
+DEVICE_CONSUMER = """
+trap 'exit 0' INT TERM
+life=$(mktemp -u XXXXXXXX)
+at=$(dd if=/vol bs=64k count=64 2>/dev/null | tr -d '\\0' | wc -l)
+n=0
+while :; do
+  echo "$NOMAD_ALLOC_ID/$life $((n + 1))" |
+    dd of=/vol bs=512 seek=$((at + n)) conv=notrunc,sync,fsync 2>/dev/null &&
+    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life"
+  usleep 100000
+done"""
+
+
+class Script(msgspec.Struct, frozen=True):
+    """What a task does with its volume, by what that is."""
+
+    files: str
+    device: str
+
+
+WRITER = Script(CONSUMER, DEVICE_CONSUMER)
+# Prints what was written, and that this is all of it. Of a device, of 4 MiB: writes of a quarter of an hour.
+READER = Script(
+    "cat /vol/writes; echo end",
+    "dd if=/vol bs=64k count=64 2>/dev/null | tr -d '\\0'; echo end",
+)
 
 
 def writes_in(lines: Iterable[str]) -> dict[str, int]:
@@ -52,13 +78,19 @@ def told_in(output: str) -> dict[tuple[str, str], int]:
 class How(msgspec.Struct, frozen=True):
     """What a consumer does, and what becomes of it."""
 
-    script: str = CONSUMER
+    script: Script = WRITER
     kind: str = "service"  # or batch
     access: str = "single-node-writer"
     lasting: bool = False  # restarted and placed anew when it fails or its node is lost; else it is not
+    block: bool = False  # its volume is a device at /vol; else a directory
 
 
 WRITES = How()
+
+
+def attachment(block: bool) -> str:
+    """How a volume is handed to tasks, in Nomad's words."""
+    return "block-device" if block else "file-system"
 
 
 def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRITES) -> dict[str, Any]:
@@ -66,7 +98,7 @@ def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRIT
     task = {
         "Name": CONSUMER_TASK,
         "Driver": driver,
-        "Config": shell(how.script),
+        "Config": shell(how.script.device if how.block else how.script.files),
         "Env": {"VOLUME": volume},
         "VolumeMounts": [{"Volume": "data", "Destination": "/vol"}],
         "Resources": {"CPU": 50, "MemoryMB": 32},
@@ -83,7 +115,7 @@ def consumer(job: str, volume: str, driver: str, node: str = "", how: How = WRIT
                 "Type": "csi",
                 "Source": volume,
                 "AccessMode": how.access,
-                "AttachmentMode": "file-system",
+                "AttachmentMode": attachment(how.block),
             }
         },
         **(LASTING if how.lasting else ONCE),

@@ -19,7 +19,6 @@ from stormpool.events import Alloc, Operation
 from stormpool.lab import Role
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, stop
-from stormpool.workloads.consumer import consumer
 from stormpool.workloads.workload import JITTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Contend(Workload, frozen=True):
             threading.Event().wait(chance.uniform(0, JITTER))
             job = f"contender-{volume}-{client}-{turn}"
             began = cluster.recorder.now()
-            alloc = attach(cluster, consumer(job, volume, cluster.task_driver), volume, self.patience).alloc
+            alloc = attach(cluster, cluster.consumer(job, volume), volume, self.patience).alloc
             read(cluster, volume)
             give_back(cluster, volume, Contender(job, alloc, began), self.timeout)
 

@@ -11,7 +11,7 @@ from stormpool.errors import TimedOut
 from stormpool.events import Operation
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach
-from stormpool.workloads.consumer import How, consumer
+from stormpool.workloads.consumer import How, Script
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ class EndByItself(Workload, frozen=True):
 
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it."""
-        how = How(f"sleep 1; exit {self.code}", "batch")
+        ends = f"sleep 1; exit {self.code}"
+        how = How(Script(ends, ends), "batch")
         for volume in self.volumes:
-            job = consumer(f"consumer-{volume}-ends", volume, cluster.task_driver, how=how)
+            job = cluster.consumer(f"consumer-{volume}-ends", volume, how=how)
             alloc = attach(cluster, job, volume, self.timeout).alloc
             began, error = cluster.recorder.now(), ""
             try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import attach, detach, stop
-from stormpool.workloads.consumer import How, consumer
+from stormpool.workloads.consumer import How
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class HandOver(Workload, frozen=True):
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it."""
         first, second = (
-            consumer(f"consumer-{self.volume}-{which}", self.volume, cluster.task_driver, self.node, SHARES)
+            cluster.consumer(f"consumer-{self.volume}-{which}", self.volume, self.node, SHARES)
             for which in ("first", "second")
         )
         attach(cluster, first, self.volume, self.timeout)

@@ -16,7 +16,7 @@ from stormpool.events import Operation
 from stormpool.pace import Seconds
 from stormpool.wait import wait_until
 from stormpool.workloads.attaching import attach, detach
-from stormpool.workloads.consumer import How, consumer
+from stormpool.workloads.consumer import How
 from stormpool.workloads.workload import STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Hold(Workload, frozen=True):
 
     def _one(self, cluster: Cluster, volume: str) -> None:
         job = f"consumer-{volume}-holds"
-        wanted = consumer(job, volume, cluster.task_driver, self.node, LASTS)
+        wanted = cluster.consumer(job, volume, self.node, LASTS)
         first = attach(cluster, wanted, volume, self.timeout)
         threading.Event().wait(self.seconds)
         last = runs(cluster, volume, job, self.timeout)

@@ -15,7 +15,7 @@ from stormpool.errors import TimedOut
 from stormpool.events import Acknowledged, Contents
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import detach
-from stormpool.workloads.consumer import READER, How, consumer, told_in, writes_in
+from stormpool.workloads.consumer import READER, How, told_in, writes_in
 from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ReadBack(Workload, frozen=True):
         """Have one task read a volume, and stop it; whether it could."""
         alloc, done = "", False
         with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
-            cluster.submit(consumer(job, volume, cluster.task_driver, how=How(READER, "batch")))
+            cluster.submit(cluster.consumer(job, volume, how=How(READER, "batch")))
             path = f"job/{job}/allocations"
             seen = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
             alloc = seen.id

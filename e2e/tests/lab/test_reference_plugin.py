@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,11 @@ import pytest
 
 from stormpool import pools, programs, stubs
 from stormpool.lab import Lab
-from stormpool.node import Bringing, Node
+from stormpool.node import Bringing, Node, Process
 from stormpool.plugins import csi
 from stormpool.programs import FIXTURES
 from stormpool.providers.netns import NamespaceNodes, Netns
+from stormpool.wait import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -39,7 +43,11 @@ NOT_OFFERED = (
     "volume source volume",
 )
 # A disk copied as it is has the pool's own id: no node could import it beside the first.
-NOT_POSSIBLE = {"attach": "should create volume from an existing source snapshot", "dataset": "^$"}
+NOT_POSSIBLE = {
+    "attach": "should create volume from an existing source snapshot",
+    "dataset": "^$",
+    "moving": "^$",
+}
 
 
 class Bench:
@@ -49,6 +57,7 @@ class Bench:
         self.nodes = nodes
         self.logs = logs
         self.channels: list[grpc.Channel] = []
+        self.plugins: dict[str, Process] = {}
 
     def node(self, name: str) -> Node:
         """A node."""
@@ -61,11 +70,17 @@ class Bench:
         words = {"node": node, "cloud": self.nodes.cloud, "role": role}
         env = {**plugin.env, "CSI_ENDPOINT": f"unix://{self.nodes.door}/{name}"}
         argv = [word.format_map(words) for word in plugin.argv]
-        self.node(node).start(f"plugin on {node}", argv, env=env, log=self.logs / f"{node}-{role}.log")
+        log = self.logs / f"{node}-{role}.log"
+        self.plugins[node] = self.node(node).start(f"plugin on {node}", argv, env=env, log=log)
         channel = grpc.insecure_channel(f"unix:{self.nodes.sockets.to(name)}")
         grpc.channel_ready_future(channel).result(20)
         self.channels.append(channel)
         return channel
+
+    def kill(self, node: str) -> None:
+        """SIGKILL to the plugin that was started last on a node."""
+        self.plugins[node].signal(9)
+        self.plugins[node].wait(10)
 
 
 @pytest.fixture
@@ -108,6 +123,12 @@ def attach(channel: grpc.Channel, volume: str, node: str) -> dict[str, str]:
     return dict(answer.publish_context)
 
 
+def detach(channel: grpc.Channel, volume: str, node: str) -> None:
+    rpc.ControllerStub(channel).ControllerUnpublishVolume(
+        pb.ControllerUnpublishVolumeRequest(volume_id=volume, node_id=node)
+    )
+
+
 def mount(channel: grpc.Channel, volume: str, context: dict[str, str]) -> str:
     """Stage and publish a volume; return where it is then."""
     node, where = rpc.NodeStub(channel), f"/run/{volume}"
@@ -134,7 +155,7 @@ def size_mib(node: Node, pool: str) -> float:
     return float(node.run(["zpool", "list", "-H", "-o", "size", pool]).stdout.strip().removesuffix("M"))
 
 
-@pytest.mark.parametrize("kind", ["attach", "dataset"])
+@pytest.mark.parametrize("kind", ["attach", "dataset", "moving"])
 def test_csi_sanity_finds_nothing(kind: str, bench: Bench, tmp_path: Path) -> None:
     sanity = programs.ensure(programs.recipe(FIXTURES / "tools" / "csi-sanity"))
     bench.serve("client1")
@@ -226,9 +247,7 @@ def test_a_volume_attached_twice_is_damaged(bench: Bench) -> None:
         bench.node(name).run(["sh", "-c", f"echo {name} >{target}/{name} && sync"])
     for name, channel in channels.items():
         unmount(channel, "twice")
-        rpc.ControllerStub(channel).ControllerUnpublishVolume(
-            pb.ControllerUnpublishVolumeRequest(volume_id="twice", node_id=name)
-        )
+        detach(channel, "twice", name)
     try:
         target = mount(channels["client1"], "twice", attach(channels["client1"], "twice", "client1"))
     except grpc.RpcError:
@@ -244,3 +263,51 @@ def test_a_volume_attached_to_one_node_is_refused_to_another(bench: Bench) -> No
     with pytest.raises(grpc.RpcError, match="is attached to client1") as refused:
         attach(channel, "once", "client2")
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def has_a_copy(bench: Bench, node: str, volume: str) -> bool:
+    """Whether a node's pool has anything of a volume."""
+    return bench.node(node).run(["zfs", "list", f"tank/{volume}"], check=False).code == 0
+
+
+def the_list_has(bench: Bench, volume: str, word: str) -> bool:
+    """Whether the cloud's list says this of a volume."""
+    return word in bench.node("client1").read(f"{bench.nodes.cloud}/volumes/{volume}.json")
+
+
+def moved(bench: Bench, channel: grpc.Channel, volume: str, node: str) -> dict[str, str]:
+    """Attach a volume to a node, as often as it takes."""
+    asked = partial(attach, channel, volume, node)
+    return wait_until(f"{volume} is on {node}", asked, timeout=20, every=0.1, ignoring=(grpc.RpcError,))
+
+
+# Who is killed while a volume moves from client1 to client2, and what was to be seen of the move by then.
+CUT_SHORT: tuple[tuple[str, Callable[[Bench, str], bool]], ...] = (
+    ("client1", lambda bench, volume: the_list_has(bench, volume, '["client2"]')),
+    ("client1", lambda bench, volume: has_a_copy(bench, "client2", volume)),
+    ("client2", lambda bench, volume: has_a_copy(bench, "client2", volume)),
+    ("client2", lambda bench, volume: the_list_has(bench, volume, '"node": "client2"')),
+)
+
+
+def test_a_move_that_is_cut_short_leaves_one_volume_and_all_of_it(bench: Bench) -> None:
+    channels = {name: bench.serve(name) for name in ("client1", "client2")}
+    for number, (killed, seen) in enumerate(CUT_SHORT):
+        volume = f"moves{number}"
+        create(channels["client1"], volume, "moving")
+        target = mount(channels["client1"], volume, attach(channels["client1"], volume, "client1"))
+        fill = f"dd if=/dev/urandom of={target}/file bs=64k count=80 2>/dev/null; sha256sum <{target}/file"
+        written = bench.node("client1").run(["sh", "-c", fill]).stdout
+        unmount(channels["client1"], volume)
+        detach(channels["client1"], volume, "client1")
+        with ThreadPoolExecutor(1) as thread:
+            moving = thread.submit(attach, channels["client2"], volume, "client2")
+            wait_until("it moves", partial(seen, bench, volume), timeout=10, every=0.005)
+            bench.kill(killed)
+            with suppress(grpc.RpcError):
+                moving.result()
+        channels[killed] = bench.serve(killed)
+        context = moved(bench, channels["client2"], volume, "client2")
+        target = mount(channels["client2"], volume, context)
+        assert bench.node("client2").run(["sh", "-c", f"sha256sum <{target}/file"]).stdout == written
+        assert not has_a_copy(bench, "client1", volume)
