@@ -32,6 +32,7 @@ from stormpool.store import Recorder
 from stormpool.watch import Watch
 from stormpool.workloads import CONSUMER_TASK, How, Workload, consumer
 from stormpool.workloads.consumer import WRITES, attachment
+from stormpool.workloads.read_back import tell_of_writes
 
 SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations must agree
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
@@ -197,6 +198,13 @@ class Cluster(Site):
         """What a consumer's task printed. Raises `OSError` where that is gone, or its node."""
         path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
         return self.nodes[alloc.node].read(path)
+
+    def crash(self, name: str) -> None:
+        """Cut a node's power; what its tasks had told of is written down first: output may go with it."""
+        if self.nodes[name].up:
+            with contextlib.suppress(ApiError, Unreachable):
+                tell_of_writes(self, name)
+        super().crash(name)
 
     def boot(self, *names: str) -> None:
         """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer."""

@@ -28,6 +28,12 @@ def test_what_an_earlier_life_told_of_is_not_forgotten() -> None:
     assert judge(*told, Contents(6, "vol1", "client1", lost)) == (Outcome.INVALID, 3)
 
 
+def test_what_was_told_of_before_its_output_was_lost_is_not_forgotten() -> None:
+    told = [Acknowledged(at, "alloc", writes, "a", "vol1") for at, writes in ((5, 3), (6, 1))]
+    assert judge(*told, Contents(7, "vol1", "client1", {"alloc/a": 3})) == (Outcome.VALID, 3)
+    assert judge(*told, Contents(7, "vol1", "client1", {"alloc/a": 2})) == (Outcome.INVALID, 3)
+
+
 def test_a_task_that_no_operation_began_is_judged_too() -> None:
     """One that was placed anew, as when its node is drained or lost."""
     told = Acknowledged(5, "moved", 3, "a", "vol1")

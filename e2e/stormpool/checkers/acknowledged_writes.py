@@ -24,7 +24,7 @@ def no_acknowledged_write_is_lost(history: History) -> Verdict:
     read = {contents.volume: contents for contents in history.of(Contents)}
     judged, witnesses = 0, []
     for volume, contents in read.items():
-        for each in _last_told(told[volume], contents):
+        for each in _most_told(told[volume], contents):
             judged += each.writes
             there = contents.writes.get(each.writer, 0)
             if there < each.writes:
@@ -35,6 +35,11 @@ def no_acknowledged_write_is_lost(history: History) -> Verdict:
     return no_acknowledged_write_is_lost.found(judged, witnesses, nothing=nothing)
 
 
-def _last_told(told: Iterable[Acknowledged], contents: Contents) -> Iterable[Acknowledged]:
-    """What every writer had told of, last, before a volume was read."""
-    return {each.writer: each for each in told if each.t <= contents.t}.values()
+def _most_told(told: Iterable[Acknowledged], contents: Contents) -> Iterable[Acknowledged]:
+    """The most that every writer had told of before a volume was read; output may be lost with its node."""
+    most: dict[str, Acknowledged] = {}
+    for each in told:
+        known = most.get(each.writer)
+        if each.t <= contents.t and (known is None or each.writes > known.writes):
+            most[each.writer] = each
+    return most.values()

@@ -40,13 +40,14 @@ def zfs(
     mutant: str = "",
     id: str = "zfs",
     health_timeout: float = 30.0,
+    **parameters: str,
 ) -> CsiPlugin:
     """The reference plugin (`fixtures/zfs_csi`).
 
     `kind`: of its volumes (see `zfs_csi`). `controllers`: a number of controllers apart from the node parts;
     a monolith on every client when left out. `latency`: seconds that a change of an attachment takes, and the
     making of a dataset. `mutant`: a fault to build in (see `zfs_csi.mutants`). `health_timeout`: seconds
-    until an agent gives up on it.
+    until an agent gives up on it. `parameters`: others of its volumes, as `reservation="on"`.
     """
     argv = (sys.executable, "-m", "zfs_csi", "--node={node}", "--cloud={cloud}", "--role={role}")
     env = {**fixture_environment(), "ZFS_CSI_MUTANT": mutant}
@@ -55,7 +56,7 @@ def zfs(
         argv=(*argv, f"--latency={latency}"),
         env=env,
         controllers=controllers,
-        parameters={"kind": kind},
+        parameters={"kind": kind, **parameters},
         block=kind == "zvol",
         health_timeout=health_timeout,
     )

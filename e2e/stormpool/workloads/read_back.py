@@ -67,10 +67,10 @@ def read_back(volumes: Sequence[str], *, timeout: float = STEP_TIMEOUT) -> ReadB
     return ReadBack(tuple(volumes), timeout)
 
 
-def tell_of_writes(cluster: Cluster) -> None:
-    """Tell of what every task says that it wrote; one whose output is gone is left out."""
+def tell_of_writes(cluster: Cluster, node: str = "") -> None:
+    """Tell of what every task, or every one of a node, says that it wrote; not where its output is gone."""
     for alloc in map(alloc_of, cluster.ask("allocations")):
-        if alloc.job.startswith("consumer-"):
+        if alloc.job.startswith("consumer-") and node in ("", alloc.node):
             with contextlib.suppress(OSError):
                 for (volume, life), writes in told_in(cluster.task_output(alloc)).items():
                     told = Acknowledged(cluster.recorder.now(), alloc.id, writes, life, volume)
