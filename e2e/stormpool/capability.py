@@ -11,8 +11,8 @@ class Capability(StrEnum):
     FIREWALL = "drop packets between nodes"
     LINK = "delay, lose, copy, reorder and slow down packets between nodes"
     CRASH = "cut a node's power and boot it again"
+    PANIC = "have a node's kernel panic"
     CLOCK = "set one node's wall clock"
     COPY = "copy all nodes at one moment, and set them back"
     AGENTS = "ask the agents of nodes, or end them"  # a lab without servers has none
     OPENZFS = "keep pools in OpenZFS, as a kernel has it"  # zvols, encryption, multihost: zfs-fuse has none
-    INJECT_IO = "fail or slow down one disk of a pool"  # OpenZFS with its kernel module has zinject

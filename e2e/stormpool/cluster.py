@@ -199,12 +199,15 @@ class Cluster(Site):
         path = f"{self.lab.data_dir}/alloc/{alloc.id}/alloc/logs/{CONSUMER_TASK}.stdout.0"
         return self.nodes[alloc.node].read(path)
 
-    def crash(self, name: str) -> None:
-        """Cut a node's power; what its tasks had told of is written down first: output may go with it."""
+    def crash(self, name: str, *, panic: bool = False) -> None:
+        """Cut a node's power; what its tasks had told of is written down first: output may go with it.
+
+        `panic`: its kernel panics first.
+        """
         if self.nodes[name].up:
             with contextlib.suppress(ApiError, Unreachable):
                 tell_of_writes(self, name)
-        super().crash(name)
+        super().crash(name, panic=panic)
 
     def boot(self, *names: str) -> None:
         """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer."""

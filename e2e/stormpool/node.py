@@ -139,8 +139,11 @@ class Nodes(Protocol):
     def lead_in(self, name: str) -> None:
         """Have a socket of that name in `sockets` be at `door` on every node."""
 
-    def crash(self, name: str) -> None:
-        """Cut a node's power: everything in it ends at once, unheard; its disk stays. Idempotent."""
+    def crash(self, name: str, *, panic: bool = False) -> None:
+        """Cut a node's power: everything in it ends at once, unheard; its disk stays. Idempotent.
+
+        `panic`: its kernel panics first; needs `Capability.PANIC`.
+        """
 
     def boot(self, name: str) -> None:
         """Start a node that has crashed, on the same disk and address. Idempotent."""

@@ -47,7 +47,8 @@ def pools() -> list[str] | None:
     said = _json("zpool", "list", "-j")
     if said is not None:
         return sorted(said["pools"])
-    return _words("zpool", "list", "-H", "-o", "name")
+    lines = _said("zpool", "list", "-H", "-o", "name")
+    return None if lines is None else lines.splitlines()
 
 
 def file_systems() -> dict[str, int] | None:
@@ -57,10 +58,14 @@ def file_systems() -> dict[str, int] | None:
     said = _json("zfs", "list", "-j", "-p", "-t", "filesystem", "-o", "creation")
     if said is not None:
         return {name: int(each["properties"]["creation"]["value"]) for name, each in said["datasets"].items()}
-    words = _words("zfs", "get", "-H", "-p", "-o", "name,value", "creation")
-    if words is None:
+    kinds = (
+        ["-t", "filesystem"] if is_in_kernel() else []
+    )  # zfs-fuse does not know -t here, and has no others
+    lines = _said("zfs", "get", "-H", "-p", *kinds, "-o", "name,value", "creation")
+    if lines is None:
         return None
-    return {name: int(at) for name, at in zip(words[::2], words[1::2], strict=True) if "@" not in name}
+    found = dict(line.split("\t") for line in lines.splitlines())
+    return {name: int(at) for name, at in found.items() if "@" not in name}
 
 
 def _core() -> Any:
@@ -105,21 +110,19 @@ def _walk_all() -> dict[str, int] | None:
     return found
 
 
-def _words(*argv: str) -> list[str] | None:
-    """What a command prints, in words; None where it failed, or did not answer."""
+def _said(*argv: str) -> str | None:
+    """What a command prints; None where it failed, or did not answer."""
     try:
         said = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.split() if said.returncode == 0 else None
+    return said.stdout if said.returncode == 0 else None
 
 
 def _json(*argv: str) -> dict[str, Any] | None:
     """What a command of OpenZFS says in JSON; None where it has none."""
     if not is_in_kernel():
         return None
-    words = _words(*argv)
-    if not words:
-        return None
-    said: dict[str, Any] = json.loads(" ".join(words))
-    return said
+    said = _said(*argv)
+    found: dict[str, Any] | None = json.loads(said) if said else None
+    return found

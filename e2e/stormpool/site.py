@@ -164,9 +164,12 @@ class Site(ABC):
         """Put a plugin where a node's agent finds it the next time."""
         external.install(plugin, self.lab, self.nodes[name], self._nodes)
 
-    def crash(self, name: str) -> None:
-        """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it."""
-        self._nodes.crash(name)
+    def crash(self, name: str, *, panic: bool = False) -> None:
+        """Cut a node's power; that nothing ran on it then is written down, for its observer ends with it.
+
+        `panic`: its kernel panics first.
+        """
+        self._nodes.crash(name, panic=panic)
         self._observing.lost(name)
 
     def _start_pools(self) -> None:

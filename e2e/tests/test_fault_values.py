@@ -32,6 +32,7 @@ MADE: tuple[Fault, ...] = (
     faults.MakeIneligible(CLIENT),
     faults.MisconfigurePlugin("zfs", ("false",)),
     faults.OccupyMount("vol1"),
+    faults.PanicNode(CLIENT),
     faults.PauseExecutor(),
     faults.PauseLogmon(),
     faults.PausePlugin(),

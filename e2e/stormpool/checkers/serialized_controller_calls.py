@@ -28,7 +28,7 @@ UNSERIALIZED = frozenset({"CreateVolume", "ControllerExpandVolume"})
 # nomad/csi_endpoint.go: the two minutes of such a call's context).
 TAKEN_ON = 120 * SECOND
 # Faults that end a server's process, and with it all that it had taken on, but for a call that is on its way.
-ENDING = frozenset({"KillAgent", "RestartAgent", "ChangeAgent", "CrashNode", "LoseRaft"})
+ENDING = frozenset({"KillAgent", "RestartAgent", "ChangeAgent", "CrashNode", "LoseRaft", "PanicNode"})
 ON_ITS_WAY = SECOND
 
 Server = tuple[str, int, int]  # one life of a server: its node, how often it was ended, and followed itself

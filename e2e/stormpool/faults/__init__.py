@@ -31,6 +31,7 @@ from stormpool.faults.make_ineligible import MakeIneligible
 from stormpool.faults.misconfigure_plugin import MisconfigurePlugin
 from stormpool.faults.occupy_mount import OccupyMount
 from stormpool.faults.one_way import OneWay
+from stormpool.faults.panic_node import PanicNode
 from stormpool.faults.partition import Partition
 from stormpool.faults.pause_agent import PauseAgent
 from stormpool.faults.pause_executor import PauseExecutor
@@ -84,6 +85,7 @@ __all__ = [
     "MisconfigurePlugin",
     "OccupyMount",
     "OneWay",
+    "PanicNode",
     "Partition",
     "PauseAgent",
     "PauseExecutor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stormpool import pools
+from stormpool import observer, pools
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.links import Shape
@@ -21,6 +22,19 @@ from stormpool.wait import wait_until
 pytestmark = pytest.mark.lab
 
 LAB = Lab(servers=1, clients=1)
+ASK = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from stormpool import observe_zfs as zfs
+assert zfs._core() is not None
+told = [[zfs.pools(), zfs.file_systems()]]
+zfs._core = lambda: None
+assert zfs._json("zfs", "list", "-j") is not None
+told.append([zfs.pools(), zfs.file_systems()])
+zfs._json = lambda *argv: None
+told.append([zfs.pools(), zfs.file_systems()])
+print(json.dumps(told))
+"""
 COUNT = 'n=0; while :; do n=$((n + 1)); echo "$n"; sleep 0.1; done'
 
 
@@ -87,6 +101,18 @@ def test_its_clocks_are_this_hosts(client: VagrantNode) -> None:
     slack = 20_000_000  # nanoseconds; off by 2 ms as seen
     assert asked[0] - slack < client.here(told[0]) < heard[0] + slack
     assert asked[1] - slack < told[1] < heard[1] + slack
+
+
+def test_zfs_says_the_same_whichever_way_it_is_asked(machines: VagrantNodes, client: VagrantNode) -> None:
+    client.run(["zfs", "create", "-p", "tank/a/b c"])
+    client.run(["zfs", "create", "-V", "8M", "tank/a/block"])
+    client.run(["zfs", "snapshot", "tank/a@then"])
+    told = client.run([machines.python, "-I", "-c", ASK, str(observer.PACKAGES)]).stdout
+    core, as_json, lines = json.loads(told)
+    client.run(["zfs", "destroy", "-r", "tank/a"])
+    assert core[0] == ["tank"]
+    assert core[1].keys() == {"tank", "tank/a", "tank/a/b c"}
+    assert core == as_json == lines
 
 
 def test_packets_are_dropped_and_shaped(

@@ -91,8 +91,12 @@ class NamespaceNodes:
     def lead_in(self, name: str) -> None:
         """Nothing to do: nodes see all of the directory."""
 
-    def crash(self, name: str) -> None:
-        """Cut a node's power: its link first, so that nobody hears its connections close; then its init."""
+    def crash(self, name: str, *, panic: bool = False) -> None:
+        """Cut a node's power: its link first, so that nobody hears its connections close; then its init.
+
+        `panic`: a plan with it is refused; the kernel is the host's.
+        """
+        assert not panic
         node = self._nodes[name]
         if not node.up:
             return

@@ -20,6 +20,7 @@ from stormpool.providers.vagrant.nest import HOME, Nest
 from stormpool.providers.vagrant.node import DISKS, Standing, VagrantNode
 from stormpool.providers.vagrant.way import Way
 from stormpool.sockets import ShortPaths
+from stormpool.wait import wait_until
 
 # How many times as long things take on an emulated machine: a task's start 7, a look at a node 5.
 EMULATED = 5.0
@@ -28,6 +29,7 @@ CLOUD = "zfs_csi.served_cloud"
 GATEWAY = "192.168.121.1"  # of the way in (vagrant/Vagrantfile)
 CLOUD_PORT = 7070
 MEMORY = 768  # MiB a machine
+PANICS_WITHIN = 30.0  # seconds; 1 on an emulated machine
 CAPABILITIES = frozenset(Capability) - {Capability.AGENTS}  # all there is, and agents are the lab's
 
 
@@ -125,12 +127,27 @@ class VagrantNodes:
         for node in self._nodes.values():
             node.way.lead_in(f"{self.door}/{name}", str(self.door_here / name))
 
-    def crash(self, name: str) -> None:
-        """Cut a node's power: what was in its memory is gone; its disks stay. Idempotent."""
+    def crash(self, name: str, *, panic: bool = False) -> None:
+        """Cut a node's power, or have its kernel panic first: what was in its memory is gone. Idempotent."""
         node = self._nodes[name]
-        if node.up:
-            self._there.cut_power(name)
-            node.close()
+        if not node.up:
+            return
+        if panic:
+            self._panic(node)
+        self._there.cut_power(name)
+        node.close()
+
+    def _panic(self, node: VagrantNode) -> None:
+        """Have a kernel panic; return when its console says so (sysrq, Documentation/admin-guide/sysrq)."""
+        console = self.nest.home / "consoles" / f"{node.spec.name}.console"
+        said = console.stat().st_size
+        node.stream(["sh", "-c", "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger"], print)
+        wait_until(
+            f"the kernel of {node.spec.name} panics",
+            lambda: console.read_bytes()[said:],
+            lambda new: b"Kernel panic" in new,
+            timeout=PANICS_WITHIN,
+        )
 
     def boot(self, name: str) -> None:
         """Start a node that has crashed. Idempotent."""
