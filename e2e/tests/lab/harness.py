@@ -10,7 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = "scenarios/csi/test_controller_calls_are_serialized.py"
-WORDS = ("nomad", "zfs-fuse", "tini", "socat", "nsenter", "stormpool", "zfs_csi")
+OF_MACHINES = ("qemu-system", "libvirtd", "vagrant", "dnsmasq", "nbdkit")
+WORDS = ("nomad", "zfs-fuse", "tini", "socat", "nsenter", "stormpool", "zfs_csi", *OF_MACHINES)
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,10 +31,12 @@ def why_not(result: dict[str, Any]) -> list[str]:
     return [each["why"] for each in result["verdicts"] if each["outcome"] != "valid"] + [result["error"]]
 
 
-def golden(out: Path) -> subprocess.Popen[bytes]:
+def golden(out: Path, provider: str = "netns") -> subprocess.Popen[bytes]:
     """The demonstration on Nomad 1.6.1, in the background."""
     return subprocess.Popen(
-        command("run", GOLDEN, "--nomad", "1.6.1", "--seed", "1", "--out", out, "--json"),
+        command(
+            "run", GOLDEN, "--nomad", "1.6.1", "--seed", "1", "--provider", provider, "--out", out, "--json"
+        ),
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

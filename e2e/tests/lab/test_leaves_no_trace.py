@@ -27,6 +27,18 @@ def test_a_harness_that_is_killed(moment: int, tmp_path: Path, host: Host, storm
     assert host.left() == set()
 
 
+def test_a_harness_that_is_killed_while_machines_boot(
+    tmp_path: Path, host: Host, stormpool: CommandLine
+) -> None:
+    harness = golden(tmp_path, "vagrant:1+1")
+    wait_until("machines boot", lambda: "qemu-system" in " ".join(host.left()), timeout=120)
+    harness.kill()
+    harness.wait()
+    wait_until("the kernel has undone it", host.left, only_cgroups, timeout=30)
+    assert stormpool("down", "--all").returncode == 0
+    assert host.left() == set()
+
+
 def test_ctrl_c(tmp_path: Path, host: Host) -> None:
     harness = golden(tmp_path)
     wait_until("the lab is up", lambda: list(tmp_path.glob("*/logs/client3.log")), timeout=60)
