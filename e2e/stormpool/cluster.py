@@ -38,6 +38,7 @@ SETTLE_TIMEOUT = 45.0  # seconds after the workload until claims and allocations
 REFUSED = re.compile(r"validation failed|Missing job|is invalid")  # an agent's words for a job that is none
 SINGLE_WRITER = "single-node-writer"
 VOLUME_BYTES = 64 << 20
+NO_SECRETS: Mapping[str, str] = {}
 
 
 class Cluster(Site):
@@ -117,10 +118,18 @@ class Cluster(Site):
             ) from refused
         self.submit(job)
 
-    def create_volumes(self, count: int, *, plugin: str = "", access: str = SINGLE_WRITER) -> list[str]:
+    def create_volumes(
+        self,
+        count: int,
+        *,
+        plugin: str = "",
+        access: str = SINGLE_WRITER,
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> list[str]:
         """Make `count` volumes through the agents, one after another, and return their names.
 
-        `access`: how they may be shared, in Nomad's words.
+        `access`: how they may be shared, in Nomad's words. `secrets`: given with every call about them that
+        takes any.
         """
         chosen = next(each for each in self.lab.csi_plugins if plugin in ("", each.id))
         made = []
@@ -135,12 +144,18 @@ class Cluster(Site):
                 "RequestedCapacityMax": VOLUME_BYTES,
                 "RequestedCapabilities": [{"AccessMode": access, "AttachmentMode": attachment(chosen.block)}],
                 "Parameters": dict(chosen.parameters),
+                "Secrets": dict(secrets),
             }
             self.api().put(f"volume/csi/{name}/create", {"Volumes": [asked]})
             self.recorder.write(Volume(self.recorder.now(), name, chosen.id, access))
             self.volumes[name] = chosen.id
             made.append(name)
         return made
+
+    def change_secrets(self, volume: str, secrets: Mapping[str, str]) -> None:
+        """Have other secrets given with the calls about a volume from now on."""
+        held = self.api().get(f"volume/csi/{volume}")
+        self.api().put(f"volume/csi/{volume}", {"Volumes": [{**held, "Secrets": dict(secrets)}]})
 
     def consumer(self, job: str, volume: str, node: str = "", how: How = WRITES) -> dict[str, Any]:
         """The job of a task that uses a volume, as what it is: directory or device."""

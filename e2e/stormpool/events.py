@@ -164,6 +164,7 @@ class Acknowledged(Event, frozen=True, gc=False, tag="acknowledged"):
     writes: int
     life: str = ""  # a task that is started again in its allocation counts from 1 again
     volume: str = ""  # empty in histories of before: that of the allocation's `attach`
+    refused: int = 0  # how often it could not write
 
     @property
     def writer(self) -> str:
@@ -177,6 +178,14 @@ class Contents(Event, frozen=True, gc=False, tag="contents"):
     volume: str
     node: str
     writes: dict[str, int]
+
+
+class Key(Event, frozen=True, gc=False, tag="key"):
+    """Whether the key of an encrypted volume is loaded on a node (zfsprops(7), keystatus)."""
+
+    volume: str
+    node: str
+    loaded: bool
 
 
 class Process(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -379,6 +388,7 @@ AnyEvent = (
     | Operation
     | Acknowledged
     | Contents
+    | Key
     | Observed
     | Census
     | Ended

@@ -11,6 +11,7 @@ from stormpool.checkers.device_news import device_news
 from stormpool.checkers.every_job_runs import every_job_runs
 from stormpool.checkers.exit_status import exit_status
 from stormpool.checkers.healthy_controllers import healthy_controllers
+from stormpool.checkers.keys_are_unloaded import keys_are_unloaded
 from stormpool.checkers.lifecycle_order import lifecycle_order
 from stormpool.checkers.lowest_healthy_controller import lowest_healthy_controller
 from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
@@ -23,6 +24,7 @@ from stormpool.checkers.plugins_are_independent import plugins_are_independent
 from stormpool.checkers.progress import progress
 from stormpool.checkers.published_is_unpublished import published_is_unpublished
 from stormpool.checkers.recovered_task_is_the_same import recovered_task_is_the_same
+from stormpool.checkers.room_is_there import room_is_there
 from stormpool.checkers.serialized_controller_calls import serialized_controller_calls
 from stormpool.errors import Misuse
 from stormpool.verdict import Guarantee
@@ -38,9 +40,11 @@ ALL: tuple[Guarantee, ...] = (
     claims_are_linearizable,
     one_writer_a_volume,
     no_acknowledged_write_is_lost,
+    room_is_there,
     progress,
     every_job_runs,
     nothing_left_behind,
+    keys_are_unloaded,
     one_leader_a_term,
     one_task_a_device,
     device_constraints,
@@ -83,6 +87,7 @@ __all__ = [
     "every_job_runs",
     "exit_status",
     "healthy_controllers",
+    "keys_are_unloaded",
     "lifecycle_order",
     "lowest_healthy_controller",
     "no_acknowledged_write_is_lost",
@@ -96,5 +101,6 @@ __all__ = [
     "progress",
     "published_is_unpublished",
     "recovered_task_is_the_same",
+    "room_is_there",
     "serialized_controller_calls",
 ]

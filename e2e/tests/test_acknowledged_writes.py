@@ -7,7 +7,7 @@ from stormpool.checkers.acknowledged_writes import no_acknowledged_write_is_lost
 from stormpool.events import Acknowledged, Contents, Event, Operation
 from stormpool.history import History
 from stormpool.verdict import Outcome
-from stormpool.workloads.consumer import CONSUMER, told_in, writes_in
+from stormpool.workloads.consumer import CONSUMER, READER, WRITER, refused_in, told_in, writes_in
 
 ATTACH = Operation(1, "attach", "vol1", 2, "alloc", "client1")
 
@@ -74,3 +74,38 @@ def test_a_task_that_is_started_again_tells_of_another_life(tmp_path: Path) -> N
     assert list(told.values()) == [3, 3]
     there = writes_in((tmp_path / "writes").read_text().splitlines())
     assert there == {f"alloc/{life}": 3 for _, life in told}
+
+
+def test_a_record_that_could_not_be_written_is_written_again(tmp_path: Path) -> None:
+    """And told of as refused; what is there has no gap."""
+    once = CONSUMER.replace("/vol", str(tmp_path)).replace(
+        "usleep 100000", f'[ "$n" -lt 2 ] || exit 0; [ -f {tmp_path}/writes ] || rm {tmp_path}/writes'
+    )
+    (tmp_path / "writes").symlink_to("/dev/full")
+    said = subprocess.run(
+        ["/bin/sh", "-c", once],
+        env={"NOMAD_ALLOC_ID": "alloc", "VOLUME": "vol1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ((_, writes),) = told_in(said).items()
+    ((_, refused),) = refused_in(said).items()
+    assert (writes, refused) == (2, 1)
+
+
+def test_a_device_is_written_to_behind_what_is_there(tmp_path: Path) -> None:
+    """Two lives of the script, on a file of the size of a device; and what a reader makes of it."""
+    device = tmp_path / "vol"
+    device.write_bytes(bytes(8 << 20))
+    script = WRITER.device.replace("/vol", str(device)).replace("usleep 100000", '[ "$n" -lt 3 ] || exit 0')
+    reads = READER.device.replace("/vol", str(device))
+    environment = {"NOMAD_ALLOC_ID": "alloc", "VOLUME": "vol1"}
+    for each in (script, script, reads):
+        done = subprocess.run(
+            ["/bin/sh", "-c", each], env=environment, capture_output=True, text=True, check=True
+        )
+    *lines, last = done.stdout.splitlines()
+    assert last == "end"
+    assert list(writes_in(lines).values()) == [3, 3]
+    assert device.stat().st_size == 8 << 20

@@ -7,6 +7,7 @@ from stormpool.workloads.end_by_itself import EndByItself, end_by_itself
 from stormpool.workloads.hand_over import SHARED, HandOver, hand_over
 from stormpool.workloads.hold import Hold, hold
 from stormpool.workloads.lives import Lives, lives
+from stormpool.workloads.look_at_keys import LookAtKeys, look_at_keys
 from stormpool.workloads.read_back import ReadBack, read_back
 from stormpool.workloads.storm import Storm, storm
 from stormpool.workloads.tasks import Kind, Tasks, tasks
@@ -24,6 +25,7 @@ __all__ = [
     "How",
     "Kind",
     "Lives",
+    "LookAtKeys",
     "ReadBack",
     "Storm",
     "Tasks",
@@ -36,6 +38,7 @@ __all__ = [
     "hand_over",
     "hold",
     "lives",
+    "look_at_keys",
     "read_back",
     "storm",
     "tasks",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, one_group, she
 
 CONSUMER_TASK = "writer"
 
+REFUSED = re.compile(r"^could not write to (\S+) in life (\S+)$", re.MULTILINE)
 WROTE = re.compile(r"^wrote (\d+) to (\S+) in life (\S+)$", re.MULTILINE)
 # Writes a line at a time to its volume, made durable before it is told, until it is told to stop. Synced by
 # the process that wrote: zfs-fuse 0.7.0 does nothing for a descriptor that only reads, as `sync FILE` has.
@@ -24,7 +26,8 @@ n=0
 while :; do
   echo "$NOMAD_ALLOC_ID/$life $((n + 1))" |
     dd of=/vol/writes oflag=append conv=notrunc,fsync 2>/dev/null &&
-    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life"
+    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life" ||
+    echo "could not write to $VOLUME in life $life"
   usleep 100000
 done"""
 
@@ -37,7 +40,8 @@ n=0
 while :; do
   echo "$NOMAD_ALLOC_ID/$life $((n + 1))" |
     dd of=/vol bs=512 seek=$((at + n)) conv=notrunc,sync,fsync 2>/dev/null &&
-    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life"
+    n=$((n + 1)) && echo "wrote $n to $VOLUME in life $life" ||
+    echo "could not write to $VOLUME in life $life"
   usleep 100000
 done"""
 
@@ -73,6 +77,11 @@ def told_in(output: str) -> dict[tuple[str, str], int]:
     for number, volume, life in WROTE.findall(output):
         told[volume, life] = max(int(number), told.get((volume, life), 0))
     return told
+
+
+def refused_in(output: str) -> Counter[tuple[str, str]]:
+    """How often a task told that it could not write, by its volume and its life."""
+    return Counter(REFUSED.findall(output))
 
 
 class How(msgspec.Struct, frozen=True):

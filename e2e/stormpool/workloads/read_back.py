@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import ApiError, Unreachable
@@ -15,7 +15,7 @@ from stormpool.errors import TimedOut
 from stormpool.events import Acknowledged, Contents
 from stormpool.pace import Seconds
 from stormpool.workloads.attaching import detach
-from stormpool.workloads.consumer import READER, How, told_in, writes_in
+from stormpool.workloads.consumer import READER, How, refused_in, told_in, writes_in
 from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload
 
 if TYPE_CHECKING:
@@ -72,9 +72,16 @@ def tell_of_writes(cluster: Cluster, node: str = "") -> None:
     for alloc in map(alloc_of, cluster.ask("allocations")):
         if alloc.job.startswith("consumer-") and node in ("", alloc.node):
             with contextlib.suppress(OSError):
-                for (volume, life), writes in told_in(cluster.task_output(alloc)).items():
-                    told = Acknowledged(cluster.recorder.now(), alloc.id, writes, life, volume)
+                for told in _told(alloc.id, cluster.task_output(alloc), cluster.recorder.now()):
                     cluster.recorder.write(told)
+
+
+def _told(alloc: str, output: str, at: int) -> Iterator[Acknowledged]:
+    """What a task says of its writes, of each life by itself."""
+    writes, refused = told_in(output), refused_in(output)
+    for volume, life in {**writes, **refused}:
+        each = volume, life
+        yield Acknowledged(at, alloc, writes.get(each, 0), life, volume, refused[each])
 
 
 def _over(stubs: list[dict[str, Any]]) -> bool:

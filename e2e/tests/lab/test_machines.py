@@ -15,6 +15,7 @@ from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.links import Shape
 from stormpool.node import Bringing
+from stormpool.programs import fixture_environment
 from stormpool.providers.vagrant import Vagrant, VagrantNodes
 from stormpool.providers.vagrant.node import VagrantNode
 from stormpool.wait import wait_until
@@ -35,6 +36,7 @@ zfs._json = lambda *argv: None
 told.append([zfs.pools(), zfs.file_systems()])
 print(json.dumps(told))
 """
+VOLUMES = Path(__file__).with_name("volumes_on_a_machine.py")
 COUNT = 'n=0; while :; do n=$((n + 1)); echo "$n"; sleep 0.1; done'
 
 
@@ -130,6 +132,35 @@ def test_packets_are_dropped_and_shaped(
     took = round_trip(client, server)
     assert took is not None
     assert took < 0.2
+
+
+def test_the_reference_plugin_has_devices_and_keys_there(client: VagrantNode) -> None:
+    env = [f"{name}={value}" for name, value in fixture_environment().items()]
+    argv = ["env", *env, "python3", "-", client.vdev("tank")]
+    seen = json.loads(client.run(argv, input=VOLUMES.read_text(), timeout=180).stdout)
+    refused = {name: said for name, said in seen.items() if isinstance(said, str) and said.isupper()}
+    assert {name: said for name, said in refused.items() if said != "OK"} == {
+        "a zvol as files": "INVALID_ARGUMENT",
+        "a zvol is staged as files": "FAILED_PRECONDITION",
+        "a zvol that is used is deleted": "FAILED_PRECONDITION",
+        "made without a key": "UNAUTHENTICATED",
+        "made with half a key": "INVALID_ARGUMENT",
+        "made again with another key": "UNAUTHENTICATED",
+        "staged without a key": "UNAUTHENTICATED",
+        "staged with another key": "UNAUTHENTICATED",
+        "staged again with another key": "UNAUTHENTICATED",
+    }
+    assert {name: said for name, said in seen.items() if name not in refused} == {
+        "reserved": True,
+        "a device is there": True,
+        "its size": 16 << 20,
+        "left at its paths": [],
+        "kept": True,
+        "key once it is made": "unavailable",
+        "key while it is staged": "available",
+        "key once it is unstaged": "unavailable",
+        "on the disk": {"dark": False, "clear": True},
+    }
 
 
 def test_a_power_cut_keeps_what_was_synced_and_no_more(machines: VagrantNodes, client: VagrantNode) -> None:

@@ -1,0 +1,37 @@
+"""Encrypted volumes that nobody uses, and whether their keys are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stormpool.datasets import Dataset
+from stormpool.events import Key
+from stormpool.pools import POOL
+from stormpool.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from stormpool.cluster import Cluster
+
+LOADED = "available"  # keystatus (zfsprops(7))
+
+
+class LookAtKeys(Workload, frozen=True):
+    """On every client: tell whether the keys of these volumes are loaded."""
+
+    volumes: tuple[str, ...]
+
+    def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
+        """Do it, where they are datasets of the node's pool."""
+        for node in cluster.clients():
+            there = node.run(["zfs", "list", "-H", "-o", "name"]).stdout.split()
+            for volume in self.volumes:
+                if f"{POOL}/{volume}" in there:
+                    status = Dataset(node, f"{POOL}/{volume}").get("keystatus")
+                    told = Key(cluster.recorder.now(), volume, node.spec.name, status == LOADED)
+                    cluster.recorder.write(told)
+
+
+def look_at_keys(volumes: Sequence[str]) -> LookAtKeys:
+    """Tell whether the keys of these volumes are loaded anywhere. To be run once nobody uses them."""
+    return LookAtKeys(tuple(volumes))
