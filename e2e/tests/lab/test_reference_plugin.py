@@ -298,6 +298,8 @@ def test_a_move_that_is_cut_short_leaves_one_volume_and_all_of_it(bench: Bench) 
         target = mount(channels["client1"], volume, attach(channels["client1"], volume, "client1"))
         fill = f"dd if=/dev/urandom of={target}/file bs=64k count=80 2>/dev/null; sha256sum <{target}/file"
         written = bench.node("client1").run(["sh", "-c", fill]).stdout
+        snapshot = pb.CreateSnapshotRequest(source_volume_id=volume, name=f"then{number}")
+        rpc.ControllerStub(channels["client2"]).CreateSnapshot(snapshot)
         unmount(channels["client1"], volume)
         detach(channels["client1"], volume, "client1")
         with ThreadPoolExecutor(1) as thread:
@@ -311,3 +313,4 @@ def test_a_move_that_is_cut_short_leaves_one_volume_and_all_of_it(bench: Bench) 
         target = mount(channels["client2"], volume, context)
         assert bench.node("client2").run(["sh", "-c", f"sha256sum <{target}/file"]).stdout == written
         assert not has_a_copy(bench, "client1", volume)
+        assert has_a_copy(bench, "client2", f"{volume}@then{number}")
