@@ -54,7 +54,7 @@ def run(stories: Iterable[str], providers: Iterable[str], out: Path) -> None:
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
             lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
             with out.open("a") as file:
-                for said in lines or [{"error": done.stderr[-500:], "scenario": name}]:
+                for said in lines or [{"error": done.stderr[-500:], "scenario": f"{name}.py"}]:
                     file.write(json.dumps({**said, "provider": provider, "version": version}) + "\n")
                     print(provider, json.dumps(said)[:200], file=sys.stderr, flush=True)
 
@@ -63,7 +63,7 @@ def table(runs: Iterable[dict[str, Any]]) -> str:
     """What came of every story on every provider, in Markdown."""
     found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for each in runs:
-        found[each["scenario"], each["version"]][each["provider"].partition(":")[0]].append(each)
+        found[each["scenario"].removeprefix("scenarios/"), each["version"]][each["provider"].partition(":")[0]].append(each)
     names = sorted({provider for by_provider in found.values() for provider in by_provider})
     lines = ["| scenario | Nomad | " + " | ".join(f"{name} | s" for name in names) + " |"]
     lines.append("|---|---|" + "---|---:|" * len(names))
@@ -78,14 +78,16 @@ def _cells(runs: list[dict[str, Any]]) -> tuple[str, str]:
     if not runs:
         return "", ""
     said = sorted({_verdict(each) for each in runs})
-    times = [each["seconds"] for each in runs if "seconds" in each]
+    times = [sum(each["timings"].values()) for each in runs if each.get("timings")]
     return "; ".join(said) + (
         f" ({len(runs)} runs)" if len(runs) > 1 else ""
     ), f"{median(times):.0f}" if times else ""
 
 
 def _verdict(said: dict[str, Any]) -> str:
-    return json.dumps(said)
+    """What a run came to, in a few words."""
+    broken = [each["guarantee"] for each in said.get("verdicts", ()) if each["outcome"] == "invalid"]
+    return f"broken: {', '.join(broken)}" if broken else str(said.get("outcome", "error"))
 
 
 def main() -> None:

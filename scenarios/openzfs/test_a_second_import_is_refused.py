@@ -24,9 +24,9 @@ def held_by_two(cluster: Cluster, fault: Fault) -> RunHistory:
     """What happens when the task's client is held for down, and is not."""
     held, other = cluster.create_volumes(2)
     cluster.run(
-        workloads.hold([held], seconds=25, timeout=40),
-        workloads.attach_detach([other], per_volume=4, timeout=20, after=12),
-        nemesis.at(3.0, fault, heal_after=20.0),
+        workloads.hold([held], seconds=30, timeout=40),
+        workloads.attach_detach([other], per_volume=4, timeout=20, after=16),
+        nemesis.at(8.0, fault, heal_after=20.0),
         settle=60,
     )
     return cluster.run(workloads.read_back([held], timeout=30), settle=30)
