@@ -19,24 +19,33 @@ LAB = Lab(
     needs=frozenset({Capability.OPENZFS}),
 )
 KEY, OTHER = {"hex": "0" * 63 + "7"}, {"hex": "0" * 63 + "8"}
+JUDGED = (
+    guarantees.keys_are_unloaded,
+    guarantees.no_acknowledged_write_is_lost,
+    guarantees.lifecycle_order,
+    guarantees.published_is_unpublished,
+    guarantees.nothing_left_behind,
+)
 
 
 def test_keys_come_with_the_calls(cluster: Cluster) -> None:
-    """Used; refused to who has another key; used again."""
+    """The volume is used, used again, and read."""
     volumes = cluster.create_volumes(1, secrets=KEY)
     cluster.run(workloads.attach_detach(volumes, per_volume=2, timeout=30), settle=30)
+    cluster.run(workloads.read_back(volumes, timeout=30), settle=30)
+    cluster.run(workloads.look_at_keys(volumes)).must_satisfy(*JUDGED, guarantees.progress)
+
+
+def test_another_key_is_refused(cluster: Cluster) -> None:
+    """The volume is used, is of no use to who has another key, and is of use again."""
+    volumes = cluster.create_volumes(1, secrets=KEY)
+    cluster.run(workloads.attach_detach(volumes, per_volume=1, timeout=30), settle=30)
     cluster.change_secrets(volumes[0], OTHER)
     history = cluster.run(workloads.end_by_itself(volumes, code=0, timeout=15), settle=30)
     assert "UNAUTHENTICATED" in answers(history)
     cluster.change_secrets(volumes[0], KEY)
     cluster.run(workloads.read_back(volumes, timeout=30), settle=30)
-    cluster.run(workloads.look_at_keys(volumes)).must_satisfy(
-        guarantees.no_acknowledged_write_is_lost,
-        guarantees.keys_are_unloaded,
-        guarantees.lifecycle_order,
-        guarantees.published_is_unpublished,
-        guarantees.nothing_left_behind,
-    )
+    cluster.run(workloads.look_at_keys(volumes)).must_satisfy(*JUDGED)
 
 
 def answers(history: History) -> set[str]:
