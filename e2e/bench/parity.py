@@ -63,7 +63,9 @@ def table(runs: Iterable[dict[str, Any]]) -> str:
     """What came of every story on every provider, in Markdown."""
     found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for each in runs:
-        found[each["scenario"].removeprefix("scenarios/"), each["version"]][each["provider"].partition(":")[0]].append(each)
+        found[each["scenario"].removeprefix("scenarios/"), each["version"]][
+            each["provider"].partition(":")[0]
+        ].append(each)
     names = sorted({provider for by_provider in found.values() for provider in by_provider})
     lines = ["| scenario | Nomad | " + " | ".join(f"{name} | s" for name in names) + " |"]
     lines.append("|---|---|" + "---|---:|" * len(names))
