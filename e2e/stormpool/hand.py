@@ -6,6 +6,7 @@ The keeper is the ordinary runner; all else reads what it has written into the l
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -97,9 +98,15 @@ def chosen(lab_id: str | None) -> Written:
 
 def execute(lab: Written, node: str, argv: Sequence[str]) -> None:
     """Become a command on a node."""
-    enter = _of(lab.nodes, node)
+    words = entering(lab, node, argv)
     sys.stdout.flush()
-    os.execvp(enter[0], [*enter, *argv])
+    os.execvp(words[0], words)
+
+
+def entering(lab: Written, node: str, argv: Sequence[str]) -> list[str]:
+    """What runs a command on a node. Raises `Misuse` when the lab has no such node."""
+    enter = _of(lab.nodes, node)
+    return [*enter, shlex.join(argv)] if lab.by_line else [*enter, *argv]
 
 
 def logs(lab: Written, node: str, *, follow: bool) -> None:

@@ -35,6 +35,7 @@ class Written(msgspec.Struct):
     kept: bool = False  # by `stormpool up`, until `down`
     nomad: str = ""
     nodes: dict[str, list[str]] = {}  # node → the argv that enters it
+    by_line: bool = False  # whether that takes a command as one line for a shell, as ssh does, not as words
     addresses: dict[str, str] = {}  # node → the URL of its agent's API on this host
 
 

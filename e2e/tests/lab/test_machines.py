@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stormpool import observer, pools
+from stormpool import hand, observer, pools, shell
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.links import Shape
@@ -82,6 +82,12 @@ def test_a_machine_is_what_it_is_asked_to_be(client: VagrantNode) -> None:
     assert client.run(["sh", "-c", 'exit "$1"', "sh", "3"], check=False).code == 3
     client.write("/deep/er/file", "what's in it: $HOME\n")
     assert client.read("/deep/er/file") == "what's in it: $HOME\n"
+
+
+def test_commands_by_hand_reach_a_machine_as_they_are(machines: VagrantNodes) -> None:
+    lab = machines.keep("", {})
+    said = shell.run(hand.entering(lab, "client1", ["printf", "%s|", "it's", "$HOME", "a  b", ""]))
+    assert said.stdout == "it's|$HOME|a  b||"
 
 
 def test_a_process_lives_on_and_tells_how_it_ended(client: VagrantNode, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ class VagrantNodes:
     def keep(self, nomad: str, addresses: Mapping[str, str]) -> ledger.Written:
         """Write down how to get at the nodes, for other processes to find; return all that is written."""
         ways = {name: node.way.enter for name, node in self._nodes.items() if node.up}
-        self._entry.write(kept=True, nomad=nomad, nodes=ways, addresses=dict(addresses))
+        self._entry.write(kept=True, nomad=nomad, nodes=ways, by_line=True, addresses=dict(addresses))
         return self._entry.written
 
     def left_behind(self) -> list[str]:
