@@ -52,10 +52,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers of scenarios; and one seed for all of them, so that a failure can be run again."""
+    """The markers of scenarios; and one seed for all of them, so that a failure can be run again.
+
+    Where testinfra is asked for nodes of labs (`--hosts=stormpool://...`), it is told how to reach them.
+    """
     config.addinivalue_line("markers", "scenario: brings up a lab of real agents")
     if config.getoption("--seed") is None:
         config.option.seed = random.SystemRandom().randrange(LARGEST_SEED)
+    hosts = config.getoption("hosts", None)
+    if isinstance(hosts, str) and "stormpool://" in hosts:
+        config.option.hosts = _known(hosts)
+
+
+def _known(hosts: str) -> str:
+    from stormpool.audit import backend
+    from stormpool.errors import Misuse
+
+    try:
+        return backend.registered(hosts)
+    except Misuse as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_report_header(config: pytest.Config) -> str:
