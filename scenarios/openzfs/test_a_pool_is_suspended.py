@@ -17,8 +17,8 @@ def test_a_pool_is_suspended(cluster: Cluster) -> None:
     """For some seconds, while a task writes and syncs."""
     held, *_ = cluster.create_volumes(1)
     cluster.run(
-        workloads.hold([held], seconds=12, timeout=30),
-        nemesis.at(4.0, faults.SuspendPools(held), heal_after=4.0),
+        workloads.hold([held], seconds=20, timeout=30),
+        nemesis.at(10.0, faults.SuspendPools(held), heal_after=4.0),
         settle=40,
     )
     cluster.run(workloads.read_back([held], timeout=30), settle=30).must_satisfy(

@@ -26,7 +26,7 @@ def held_by_two(cluster: Cluster, fault: Fault) -> RunHistory:
     cluster.run(
         workloads.hold([held], seconds=30, timeout=40),
         workloads.attach_detach([other], per_volume=4, timeout=20, after=16),
-        nemesis.at(8.0, fault, heal_after=20.0),
+        nemesis.at(10.0, fault, heal_after=20.0),
         settle=60,
     )
     return cluster.run(workloads.read_back([held], timeout=30), settle=30)

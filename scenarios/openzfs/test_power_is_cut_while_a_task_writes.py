@@ -24,8 +24,8 @@ def after_a_power_cut(cluster: Cluster) -> RunHistory:
     """What the volume holds afterwards; the node boots again, and the task is started anew."""
     held, *_ = cluster.create_volumes(1)
     cluster.run(
-        workloads.hold([held], seconds=15, timeout=40),
-        nemesis.at(5.0, faults.CrashNode(target.holder(held)), heal_after=3.0),
+        workloads.hold([held], seconds=20, timeout=40),
+        nemesis.at(10.0, faults.CrashNode(target.holder(held)), heal_after=3.0),
         settle=60,
     )
     return cluster.run(workloads.read_back([held], timeout=30), settle=30)
