@@ -211,13 +211,18 @@ class Agents:
             self.agents[name].signal(signal.SIGCONT)
             self._paused.discard(name)
 
+    @property
+    def pace(self) -> float:
+        """How many times as long everything takes on the nodes."""
+        return self._nodes.pace
+
     def wait_ready(self) -> None:
         """Wait until there is a leader and every client is ready."""
         wait_until(
             "the servers have a leader and every client is ready",
             self._members,
             lambda seen: seen[0] != "" and seen[1].count("ready") == self.lab.clients,
-            timeout=READY_TIMEOUT,
+            timeout=READY_TIMEOUT * self.pace,
             every=0.1,
             ignoring=(ApiError, Unreachable),
         )
@@ -233,7 +238,7 @@ class Agents:
             "the servers agree on a leader",
             lambda: {self.api(name).get("status/leader", stale="") for name in self.running_servers()},
             lambda leaders: len(leaders) == 1 and "" not in leaders,
-            timeout=READY_TIMEOUT,
+            timeout=READY_TIMEOUT * self.pace,
             every=0.1,
             ignoring=(ApiError, Unreachable),
         )
@@ -248,7 +253,11 @@ class Agents:
             return True
 
         wait_until(
-            f"{name} answers", answers, timeout=READY_TIMEOUT, every=0.02, ignoring=(ApiError, Unreachable)
+            f"{name} answers",
+            answers,
+            timeout=READY_TIMEOUT * self.pace,
+            every=0.02,
+            ignoring=(ApiError, Unreachable),
         )
 
     def _members(self) -> tuple[str, list[str]]:
@@ -276,7 +285,7 @@ class Agents:
             f"{', '.join(names) or 'every client'} is ready",
             self.known,
             lambda seen: seen.items() >= wanted.items(),
-            timeout=READY_TIMEOUT,
+            timeout=READY_TIMEOUT * self.pace,
         )
 
     def must_live(self, *names: str) -> None:

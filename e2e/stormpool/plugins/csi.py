@@ -82,7 +82,7 @@ def wait_healthy(plugin: CsiPlugin, lab: Lab, agents: Agents) -> None:
     def look() -> tuple[bool, bool]:
         return is_healthy(plugin, lab, agents.api()), fails(plugin, agents)
 
-    bound = HEALTHY_SLACK + 2 * plugin.health_timeout
+    bound = (HEALTHY_SLACK + 2 * plugin.health_timeout) * agents.pace
     try:
         seen = wait_until(f"plugin {plugin.id} is healthy", look, any, timeout=bound, every=0.2)
     except TimedOut:
@@ -204,7 +204,7 @@ def _task(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any
             "MountDir": "/csi",
             # raw_exec has no mounts: the plugin is told the paths as the agent sees them.
             "StagePublishBaseDir": _base(plugin, role, lab),
-            "HealthTimeout": int(plugin.health_timeout * STARTED),
+            "HealthTimeout": int(plugin.health_timeout * nodes.pace * STARTED),
         },
         "KillTimeout": 5 * STARTED,
         "Resources": {"CPU": 100, "MemoryMB": 128},
