@@ -9,6 +9,7 @@ import pytest
 
 from stormpool import faults, pools, target, workloads
 from stormpool.agents.api import ApiError
+from stormpool.audit import pools as audited
 from stormpool.cluster import Cluster
 from stormpool.faults import Fault
 from stormpool.lab import Lab
@@ -92,6 +93,8 @@ def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Nod
     node.start("writer", ["sh", "-c", f"zfs set a:b=c {pool}"], env={}, log=cluster.logs / "writer.log")
     wait_until("it is suspended", lambda: pools.suspended(node, pool), timeout=60)
     assert cluster.look("client1").silent  # and the look does not wait for it
+    said = node.run(["zpool", "list", "-H", "-o", "name,health,capacity"]).stdout
+    assert [*audited.ill(audited.listed(said))] == [f"pool {pool} is SUSPENDED"]
     faults.SuspendPools("vol1").heal(Scene(cluster, hit=["client1"]))
     assert not pools.suspended(node, pool)
     assert not cluster.look("client1").silent
