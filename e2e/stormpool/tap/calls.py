@@ -106,6 +106,20 @@ class Origin(Shape):
     zero: int  # nanoseconds on the monotonic clock
 
 
+class Numbers:
+    """Counts up from 1; can be copied as it is, which itertools.count cannot from Python 3.14 on."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def __iter__(self) -> Numbers:
+        return self
+
+    def __next__(self) -> int:
+        self._last += 1
+        return self._last
+
+
 class Calls:
     """What one tap tells, as events. Times in come as they are; when the history began is taken from them.
 

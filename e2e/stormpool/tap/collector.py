@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import itertools
 import json
 import logging
 import select
@@ -20,7 +19,7 @@ import msgspec
 from stormpool.errors import MachineError
 from stormpool.store import Recorder
 from stormpool.tap import wire
-from stormpool.tap.calls import Calls, Held, Hello, Names
+from stormpool.tap.calls import Calls, Held, Hello, Names, Numbers
 from stormpool.tap.messages import Protocol
 from stormpool.wait import wait_until
 
@@ -218,7 +217,7 @@ class Collector:
             shared = (self._protocol, self._recorder, self._names)
             return copy.deepcopy(self._parted[line], {id(each): each for each in shared})
         hello = msgspec.json.decode(line, type=Hello)
-        numbers = self._numbers.setdefault(hello.name, itertools.count(1))
+        numbers = self._numbers.setdefault(hello.name, Numbers())
         return Heard(
             hello, Calls(hello, self._protocol, self._recorder, numbers, self._names), wire.Decoder()
         )
