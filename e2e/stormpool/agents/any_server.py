@@ -22,8 +22,9 @@ NOT_LED = re.compile("No cluster leader|failed to get conn|leadership lost|not t
 class AnyServer(Api):
     """Asks the server that answered last, then the others; asks again while none has a leader."""
 
-    def __init__(self, names: Sequence[str], api: Callable[[str], Api]) -> None:
+    def __init__(self, names: Sequence[str], api: Callable[[str], Api], pace: float = 1.0) -> None:
         self._node = "every server"
+        self._patience = PATIENCE * pace
         self._names = list(names)
         self._api = api
 
@@ -36,7 +37,7 @@ class AnyServer(Api):
                 f"a server answers to {method} {path}",
                 lambda: self._ask_each(method, path, body, query),
                 lambda _: True,
-                timeout=PATIENCE,
+                timeout=self._patience,
                 every=0.1,
                 ignoring=(Unreachable,),
             )

@@ -39,8 +39,10 @@ class Unreachable(MachineError):
 class Api:
     """One agent's API, reached through a unix socket on this host. Safe to use from several threads."""
 
-    def __init__(self, node: str, socket: str) -> None:
+    def __init__(self, node: str, socket: str, pace: float = 1.0) -> None:
+        """`pace`: how many times as long it may take to answer."""
         self._node = node
+        self._timeout = TIMEOUT * pace
         self._pool = httpcore.ConnectionPool(
             uds=socket, network_backend=UnixSockets(), max_connections=MOST_AT_ONCE
         )
@@ -117,7 +119,7 @@ class Api:
         content = None if body is None else json.dumps(body).encode()
         try:
             answer = self._pool.request(
-                method, url, content=content, extensions={"timeout": dict.fromkeys(LIMITS, TIMEOUT)}
+                method, url, content=content, extensions={"timeout": dict.fromkeys(LIMITS, self._timeout)}
             )
         except (*FAILURES, RuntimeError) as error:  # RuntimeError: closed meanwhile
             raise Unreachable(f"{self._node}: {method} {path}: {error or type(error).__name__}") from error

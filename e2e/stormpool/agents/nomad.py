@@ -112,7 +112,7 @@ class Agents:
         self._agent = agent
         self._logs = logs
         self._apis: dict[str, Api] = {}
-        self._any_server = AnyServer(lab.names(Role.SERVER), self.api)
+        self._any_server = AnyServer(lab.names(Role.SERVER), self.api, nodes.pace)
         self._paused: set[str] = set()
         self._kept: dict[str, Process] = {}
         self._turns = {spec.name: threading.RLock() for spec in lab.nodes()}  # to start and end each agent
@@ -300,7 +300,7 @@ class Agents:
         if not name:
             return self._any_server
         if name not in self._apis:
-            self._apis[name] = Api(name, self._nodes.nodes[name].gate(HTTP_PORT))
+            self._apis[name] = Api(name, self._nodes.nodes[name].gate(HTTP_PORT), self.pace)
         return self._apis[name]
 
     def keep(self) -> None:
