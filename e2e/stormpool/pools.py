@@ -84,8 +84,8 @@ def imported(node: Node) -> list[str]:
 
 
 def status(node: Node, pool: str) -> str:
-    """What `zpool status` says of a pool."""
-    return node.run(["zpool", "status", pool]).stdout
+    """What `zpool status` says of a pool; disks by their whole paths, as zfs-fuse has them anyway."""
+    return node.run(["zpool", "status", *(["-P"] if node.has_zfs else []), pool]).stdout
 
 
 def suspended(node: Node, pool: str) -> bool:

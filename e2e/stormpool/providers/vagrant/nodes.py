@@ -13,6 +13,7 @@ from stormpool.capability import Capability
 from stormpool.lab import Lab
 from stormpool.node import Bringing
 from stormpool.providers.addresses import address_of
+from stormpool.providers.stream import PipedStream
 from stormpool.providers.vagrant import machines, payload
 from stormpool.providers.vagrant.links import VagrantLinks
 from stormpool.providers.vagrant.machines import Machines
@@ -132,22 +133,29 @@ class VagrantNodes:
         node = self._nodes[name]
         if not node.up:
             return
-        if panic:
-            self._panic(node)
+        panicking = self._panic(node) if panic else None
         self._there.cut_power(name)
         node.close()
+        if panicking is not None:
+            panicking.stop()
 
-    def _panic(self, node: VagrantNode) -> None:
-        """Have a kernel panic; return when its console says so (sysrq, Documentation/admin-guide/sysrq)."""
+    def _panic(self, node: VagrantNode) -> PipedStream:
+        """Have a kernel panic; return when its console says so (sysrq, Documentation/admin-guide/sysrq).
+
+        The command that asked for it is never over.
+        """
         console = self.nest.home / "consoles" / f"{node.spec.name}.console"
         said = console.stat().st_size
-        node.stream(["sh", "-c", "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger"], print)
+        asked = node.stream(
+            ["sh", "-c", "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger"], print
+        )
         wait_until(
             f"the kernel of {node.spec.name} panics",
             lambda: console.read_bytes()[said:],
             lambda new: b"Kernel panic" in new,
             timeout=PANICS_WITHIN,
         )
+        return asked
 
     def boot(self, name: str) -> None:
         """Start a node that has crashed. Idempotent."""
