@@ -13,6 +13,7 @@ from stormpool.pools import POOL
 if TYPE_CHECKING:
     from stormpool.scene import Scene
 
+FILLED_WITHIN = 300.0  # seconds; an emulated machine under load writes about a MiB in one
 FILLING = ".stormpool-filling"
 NONE = "-"  # what `zfs get` says of a property that is not there
 
@@ -60,7 +61,8 @@ class Dataset:
         for block in ("64k", "512"):
             # dd ends with 1 when no more can be written, as is wanted; a file's beginning stays.
             into = ["oflag=append", "conv=notrunc", f"of={self._filling()}", f"bs={block}"]
-            said = self.node.run(["dd", "if=/dev/urandom", *into], check=False).stderr
+            argv = ["dd", "if=/dev/urandom", *into]
+            said = self.node.run(argv, timeout=FILLED_WITHIN, check=False).stderr
             if "No space left" not in said and "quota exceeded" not in said:
                 raise MachineError(f"{self.name} could not be filled: {said.strip()}")
 
