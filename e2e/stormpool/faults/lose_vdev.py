@@ -30,8 +30,7 @@ class LoseVdev(Fault, frozen=True):
         if not node.has_zfs:
             node.run(["truncate", f"--reference={own}", other])
         node.run(["zpool", "attach", "-f", POOL, own, other])
-        _wait_resilvered(node)
-        node.run(["zpool", "offline", POOL, own])
+        _once_resilvered(node, "offline", own)
         return f"{own} of {node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
@@ -40,16 +39,21 @@ class LoseVdev(Fault, frozen=True):
             own, other = pools.vdev(node), pools.vdev(node, OTHER)
             if other in pools.status(node, POOL):
                 node.run(["zpool", "online", POOL, own])
-                _wait_resilvered(node)
-                node.run(["zpool", "detach", POOL, other])
+                _once_resilvered(node, "detach", other)
             if not node.has_zfs:
                 node.run(["rm", "-f", other])
 
 
-def _wait_resilvered(node: Node) -> None:
+def _once_resilvered(node: Node, act: str, disk: str) -> None:
+    """Do something with one half of the mirror once the other has everything.
+
+    OpenZFS begins to resilver some time after it is asked to, and refuses until the other half is whole.
+    """
+
+    def done() -> bool:
+        going_on = "resilver in progress" in pools.status(node, POOL)
+        return not going_on and node.run(["zpool", act, POOL, disk], check=False).code == 0
+
     wait_until(
-        f"{POOL} of {node.spec.name} is resilvered",
-        lambda: pools.status(node, POOL),
-        lambda said: "resilver in progress" not in said,
-        timeout=RESILVERED_WITHIN,
+        f"{disk} of {node.spec.name} is not needed any more: zpool {act}", done, timeout=RESILVERED_WITHIN
     )

@@ -4,22 +4,18 @@ One lab, in which a task writes to a CSI volume, and another runs under a driver
 """
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from harness import command
+from auditing import audited, pytest_argv
 from probes import python
 from stormpool import workloads
 from stormpool.cluster import Cluster
@@ -37,7 +33,6 @@ pytestmark = pytest.mark.lab
 GONE = "00000000-dead-4bad-8bad-000000000000"  # an allocation that never was
 CSI = "/nomad/client/csi/monolith/zfs"
 COOKIE = "NOMAD_PLUGIN_MAGIC_COOKIE"
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or ""
 READY = "ready\n"
 # Leaves a child that has ended, a copy of an agent's program, and does not wait for it.
 NEGLIGENT = """
@@ -58,49 +53,6 @@ if libc.syscall(SYS_clone, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0) == 0:
     signal.pause()
 """
 BIND = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What came of audits, by name: what each that failed found, on any node."""
-
-    failed: dict[str, list[str]] = field(default_factory=dict)
-    passed: set[str] = field(default_factory=set)
-    skipped: set[str] = field(default_factory=set)
-
-
-def pytest_argv(hosts: str, results: Path, *options: str) -> list[str]:
-    """All audits, as a user calls them; nothing of this repository's configuration counts."""
-    argv = [sys.executable, "-m", "pytest", f"--hosts={hosts}", "--pyargs", "stormpool.audit"]
-    return [
-        *argv,
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={results}",
-        f"--junitxml={results}/audits.xml",
-        *options,
-    ]
-
-
-def audited(hosts: str, results: Path, *options: str) -> Audited:
-    """Run all audits."""
-    argv = pytest_argv(hosts, results, *options)
-    done = subprocess.run(argv, cwd=results, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return read(results)
-
-
-def read(results: Path) -> Audited:
-    """What pytest has written down."""
-    seen = Audited()
-    for case in ElementTree.parse(results / "audits.xml").iter("testcase"):
-        name = case.attrib["name"].partition("[")[0].removeprefix("test_")
-        if (failure := next(iter([*case.iter("failure"), *case.iter("error")]), None)) is not None:
-            said = [line.partition(": ")[2] for line in (failure.text or "").splitlines() if "://" in line]
-            seen.failed.setdefault(name, []).extend(said)
-        else:
-            (seen.skipped if case.find("skipped") is not None else seen.passed).add(name)
-    return seen
 
 
 @pytest.fixture(scope="module")
@@ -157,40 +109,6 @@ def test_the_same_from_within(cluster: Cluster, node: Node, tmp_path: Path) -> N
     """The backend of testinfra's for the host it runs on, as on any host."""
     seen = node.run(["sh", "-c", f"cd /run && exec {' '.join(pytest_argv('local://', Path('/run')))} -rs"])
     assert re.search(r"\d+ passed in", seen.stdout), seen.stdout
-
-
-@pytest.mark.skipif(not SSHD, reason="openssh-server is not installed")
-def test_the_same_over_ssh(cluster: Cluster, node: Node, client: str, tmp_path: Path) -> None:
-    """An sshd for each connection, in the node, at the other end of a pipe: no network, no service."""
-    node.write(
-        "/run/sshd/config",
-        "UsePAM no\nHostKey /run/sshd/key\nAuthorizedKeysFile /run/sshd/key.pub\nStrictModes no\n",
-    )
-    node.run(["sh", "-c", "id sshd || echo sshd:x:74:74::/run/sshd:/bin/false >>/etc/passwd"])
-    node.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/run/sshd/key"])
-    key = tmp_path / "key"
-    key.touch(0o600)
-    key.write_text(node.read("/run/sshd/key"))
-    entered = json.dumps(command("exec", "client1", "--", SSHD, "-i", "-f", "/run/sshd/config"))
-    (tmp_path / "way.py").write_text(f"import os\nargv = {entered}\nos.execvp(argv[0], argv)\n")
-    (tmp_path / "ssh_config").write_text(
-        f"""Host client1
-    User root
-    IdentityFile {key}
-    UserKnownHostsFile /dev/null
-    StrictHostKeyChecking no
-    LogLevel ERROR
-    ControlPath {tmp_path}/%h
-    ProxyCommand {sys.executable} {tmp_path}/way.py
-"""
-    )
-    ssh = ["ssh", "-F", f"{tmp_path}/ssh_config"]
-    try:
-        seen = audited("ssh://client1", tmp_path, f"--ssh-config={ssh[-1]}")
-    finally:
-        subprocess.run([*ssh, "-O", "exit", "client1"], capture_output=True, check=False)
-    assert seen.failed == {}
-    assert len(seen.passed) == 16
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from auditing import Audited, audited
 from stormpool import faults, pools, target, workloads
 from stormpool.agents.api import ApiError
-from stormpool.audit import pools as audited
+from stormpool.audit import pools as pool_audits
 from stormpool.cluster import Cluster
 from stormpool.faults import Fault
 from stormpool.lab import Lab
 from stormpool.node import Node
 from stormpool.plugins import csi
+from stormpool.providers.vagrant.node import VagrantNode
 from stormpool.runner import Asked, running
 from stormpool.scene import Scene
 from stormpool.wait import wait_until
@@ -85,6 +88,28 @@ def test_nothing_of_a_run_survives_the_next(cluster: Cluster, node: Node) -> Non
     assert int(cluster.api().get("agent/self")["stats"]["raft"]["last_log_index"]) < int(before)
 
 
+@pytest.mark.usefixtures("writer")
+def test_audits_reach_a_machine_over_ssh(cluster: Cluster, tmp_path: Path) -> None:
+    """As they reach a user's own hosts; one of what they find there is a pool that is suspended."""
+    client = cluster.nodes["client1"]
+    assert isinstance(client, VagrantNode)
+    _, _, connection, *_, address = client.way.enter
+    config = tmp_path / "ssh_config"
+    config.write_text(f"Host client1\n HostName {address}\n User root\n ControlPath {connection}\n")
+
+    def seen() -> Audited:
+        return audited("ssh://client1", tmp_path, f"--ssh-config={config}")
+
+    well = seen()
+    assert well.failed == {}
+    assert len(well.passed) == 16
+    fault, scene = faults.SuspendPools("vol1"), Scene(cluster)
+    fault.inject(scene)
+    ill = seen().failed["every_pool_is_online"]
+    fault.heal(scene)
+    assert "pool vol1 is SUSPENDED" in ill
+
+
 @pytest.mark.parametrize("pool", ["vol1", "tank"])
 @pytest.mark.usefixtures("writer")
 def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Node, pool: str) -> None:
@@ -94,7 +119,7 @@ def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Nod
     wait_until("it is suspended", lambda: pools.suspended(node, pool), timeout=60)
     assert cluster.look("client1").silent  # and the look does not wait for it
     said = node.run(["zpool", "list", "-H", "-o", "name,health,capacity"]).stdout
-    assert [*audited.ill(audited.listed(said))] == [f"pool {pool} is SUSPENDED"]
+    assert [*pool_audits.ill(pool_audits.listed(said))] == [f"pool {pool} is SUSPENDED"]
     faults.SuspendPools("vol1").heal(Scene(cluster, hit=["client1"]))
     assert not pools.suspended(node, pool)
     assert not cluster.look("client1").silent
