@@ -5,7 +5,7 @@
 Three tasks of one machine write numbered lines at once, each to a dataset of its own, and tell of every line:
 one syncs each before it tells of it (fsync(2)), one never syncs, and one syncs in a dataset that does not
 (`sync=disabled`, zfsprops(7)). The power is cut at a time of chance; after the next boot the lines that are
-there are counted, and the pool is read through (zpool-scrub(8)). Told of is what was heard on this host.
+there are counted, and the pools are read through (zpool-scrub(8)). Told of is what was heard on this host.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ from figures import show
 from stormpool import pools
 from stormpool.lab import Lab
 from stormpool.node import Bringing, Node
+from stormpool.pools import POOL
 from stormpool.providers.vagrant import Vagrant, VagrantNodes
 
 LAB = Lab(servers=0, clients=1)
+OTHER = "other"
+# The pool, its `sync`, whether the task syncs. The one that does has a pool of its own: what it syncs takes
+# with it what others of its pool have written.
 WRITERS = {
-    "synced": ("standard", True),
-    "not synced": ("standard", False),
-    "sync disabled": ("disabled", True),
+    "synced": (OTHER, "standard", True),
+    "not synced": (POOL, "standard", False),
+    "sync disabled": (POOL, "disabled", True),
 }
 WITHIN = (3.0, 9.0)  # seconds from the first line to the cut: a transaction group is 5
 HEARD_WITHIN = 60.0  # seconds until every writer has told of a line
@@ -58,11 +62,11 @@ def cut(nodes: VagrantNodes, node: Node, number: int, after: float) -> dict[str,
             all_told.set()
 
     files = {}
-    for name, (sync, _) in WRITERS.items():
-        dataset = f"tank/{name.replace(' ', '-')}-{number}"
+    for name, (pool, sync, _) in WRITERS.items():
+        dataset = f"{pool}/{name.replace(' ', '-')}-{number}"
         node.run(["zfs", "create", "-o", f"sync={sync}", dataset])
         files[name] = f"/{dataset}/lines"
-    for name, (_, synced) in WRITERS.items():
+    for name, (*_, synced) in WRITERS.items():
         argv = ["python3", "-I", "-S", "-c", WRITE, files[name], str(synced)]
         node.stream(argv, lambda line, name=name: hear(name, line))  # type: ignore[misc]
     if not all_told.wait(HEARD_WITHIN):
@@ -86,10 +90,10 @@ def _in_order(said: str) -> int:
 
 
 def damage(node: Node) -> int:
-    """Errors that are found when all of the pool is read."""
-    node.run(["zpool", "scrub", "-w", "tank"], timeout=300)
-    status = json.loads(node.run(["zpool", "status", "-j", "--json-int", "tank"]).stdout)
-    return int(status["pools"]["tank"]["error_count"])
+    """Errors that are found when all of both pools is read."""
+    node.run(["zpool", "scrub", "-w", POOL, OTHER], timeout=300)
+    status = json.loads(node.run(["zpool", "status", "-j", "--json-int"]).stdout)
+    return sum(int(pool["error_count"]) for pool in status["pools"].values())
 
 
 def measure(cuts: int, seed: int) -> dict[str, object]:
@@ -103,6 +107,7 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
         try:
             node = nodes.nodes["client1"]
             pools.start(node, LAB.pool_mib, Path("/dev/null"))
+            node.run(["zpool", "create", OTHER, pools.vdev(node, OTHER)])
             for number in range(cuts):
                 came = cut(nodes, node, number, chance.uniform(*WITHIN))
                 for name, (told, found) in came.items():
