@@ -75,8 +75,10 @@ def is_longer(log: Path, than: int) -> bool:
     return len(log.read_text()) > than
 
 
-def test_a_machine_is_what_it_is_asked_to_be(client: VagrantNode) -> None:
+def test_a_machine_is_what_it_is_asked_to_be(client: VagrantNode, server: VagrantNode) -> None:
     assert client.run(["hostname"]).stdout == "client1\n"
+    # By its id ZFS tells whose a pool is (zgenhostid(8)).
+    assert [node.run(["hostid"]).stdout for node in (client, server)] == ["0a4d0065\n", "0a4d0001\n"]
     assert client.run(["cat", "/sys/module/zfs/version"]).stdout.startswith("2.")
     assert pools.imported(client) == ["tank"]
     assert client.run(["sh", "-c", 'exit "$1"', "sh", "3"], check=False).code == 3
