@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ import grpc
 import pytest
 
 from stormpool.errors import MachineError
-from stormpool.events import Event, Message
+from stormpool.events import Call, Event, Message
 from stormpool.goplugin.protos import driver, driver_rpc
 from stormpool.store import Recorder, RunDirectory
 from stormpool.tap.collector import Collector, HeldCall
@@ -38,12 +39,14 @@ class Driver(driver_rpc.DriverServicer):  # type: ignore[misc,name-defined]
             yield said
 
 
-class Full(Recorder):
-    """A history that cannot be written to once there is no room."""
+class Ill(Recorder):
+    """A history that is slow to be written, or cannot be once there is no room."""
 
     full = False
+    takes = 0.0  # seconds that each event takes to be written
 
     def write(self, event: Event) -> None:
+        time.sleep(self.takes)
         if self.full:
             raise OSError(28, "No space left on device")
         super().write(event)
@@ -54,7 +57,7 @@ class Tapped:
 
     def __init__(self, directory: Path) -> None:
         self.run = RunDirectory.create(directory, "run")
-        self.recorder = Full(self.run.history)
+        self.recorder = Ill(self.run.history)
         self.collector = Collector(str(directory / "report"), Protocol([driver.DESCRIPTOR]), self.recorder)
         self._server = grpc.server(ThreadPoolExecutor(8))
         driver_rpc.add_DriverServicer_to_server(Driver(), self._server)
@@ -107,6 +110,26 @@ def test_a_history_that_cannot_be_written_ends_the_run_and_not_the_plugins_calls
         tapped.signal("x" * 60_000)
     with pytest.raises(MachineError, match="No space left"):
         tapped.collector.hear_out()
+
+
+def test_a_tap_that_is_never_still_is_heard_out(tapped: Tapped) -> None:
+    over = threading.Event()
+
+    def call_on() -> None:
+        while not over.wait(0.01):
+            tapped.signal()
+
+    tapped.recorder.takes = 0.004  # of a call and its reply: while some are written down, others are told
+    with ThreadPoolExecutor(1) as threads:
+        calling = threads.submit(call_on)
+        try:
+            tapped.signal("before")
+            tapped.collector.hear_out()
+            assert not calling.done()
+        finally:
+            over.set()
+    told = tapped.run.read_history().of(Call)
+    assert [each for each in told if each.args.get("signal") == "before"]
 
 
 def test_calls_that_are_held_go_on_once_nobody_hears_of_them(tapped: Tapped) -> None:

@@ -11,6 +11,7 @@ import select
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ class Collector:
         self._numbers: dict[str, Iterator[int]] = {}  # of the next call, for each tap by its name
         self._names: Names = {}
         self._busy: set[socket.socket] = set()  # what these told is being read
+        self._reads: Counter[socket.socket] = Counter()  # of what each told, written down
         self._unread: list[Exception] = []  # why a tap is heard no more
         self._parting = False
         self._parted: dict[bytes, Heard] = {}  # what was heard of taps when they parted, by their greeting
@@ -125,9 +127,10 @@ class Collector:
         Raises `TimedOut`, and `MachineError` where something told could not be: a part of what happened is
         missing then, and nothing is to be judged by the rest.
         """
+        reads = self._reads.copy()
         wait_until(
             "every tap is heard out",
-            self._unheard,
+            lambda: self._unheard(reads),
             lambda unheard: unheard == 0,
             timeout=HEAR_OUT,
             ignoring=(OSError, ValueError),  # one has just ended, and its socket with it
@@ -169,9 +172,14 @@ class Collector:
         }
         _say(tap, self._orders, order)
 
-    def _unheard(self) -> int:
+    def _unheard(self, reads: Counter[socket.socket]) -> int:
+        """How many taps had told something, when so much of each was read, that may not be written down.
+
+        One of a busy plugin is never still. What it had told is written, once a read that began since is: a
+        read takes all there is. The one that was under way may have begun before.
+        """
         readable = select.select(self._taps, [], [], 0)[0]
-        return len({*readable, *self._busy})
+        return sum(self._reads[tap] < reads[tap] + 2 for tap in {*readable, *self._busy})
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -192,6 +200,7 @@ class Collector:
         finally:
             self._taps.remove(tap)
             self._busy.discard(tap)
+            del self._reads[tap]
             tap.close()
 
     def _write_down(self, tap: socket.socket) -> None:
@@ -237,6 +246,7 @@ class Collector:
                 if not self._watched:  # else somebody may be waiting for an answer
                     self._closing.wait(LAG)
                 yield tap.recv(MOST)
+                self._reads[tap] += 1
                 self._busy.discard(tap)
 
     def _tell(self, calls: Calls, record: wire.Record, tap: socket.socket) -> None:
