@@ -16,12 +16,10 @@ import tempfile
 from pathlib import Path
 
 from figures import show
-from stormpool import observer, pools
-from stormpool.lab import Lab
-from stormpool.node import Bringing
+from stormpool import observer
+from stormpool.conform.judging import nodes_up
 from stormpool.providers.vagrant import Vagrant
 
-LAB = Lab(servers=0, clients=1, pool_mib=512)
 MAKE = """
 import sys, libzfs_core
 libzfs_core.lzc_create(b"tank/many")
@@ -52,21 +50,19 @@ WAYS = ("pyzfs", "json", "lines")
 def measure(datasets: int, rounds: int) -> dict[str, object]:
     """Look so often, each way."""
     times: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-    with tempfile.TemporaryDirectory() as scratch:
-        nodes = Vagrant().up(LAB, Bringing(secrets.token_hex(4), Path(scratch)))
-        try:
-            node = nodes.nodes["client1"]
-            pools.start(node, LAB.pool_mib, Path("/dev/null"))
-            node.run(["python3", "-I", "-c", MAKE, str(datasets)], timeout=900)
-            for _ in range(rounds):
-                for way in WAYS:
-                    argv = [nodes.python, "-I", "-c", LOOK, str(observer.PACKAGES), way]
-                    found, first, again = json.loads(node.run(argv, timeout=900).stdout)
-                    assert found == datasets + 2  # with the pool's own, and the parent
-                    times[way].append((first, again))
-                    print(way, f"{first:.2f} {again:.2f}", file=sys.stderr, flush=True)
-        finally:
-            nodes.down()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        nodes_up(Vagrant(), secrets.token_hex(4), Path(scratch)) as nodes,
+    ):
+        node = nodes.nodes["client1"]
+        node.run(["python3", "-I", "-c", MAKE, str(datasets)], timeout=900)
+        for _ in range(rounds):
+            for way in WAYS:
+                argv = [nodes.python, "-I", "-c", LOOK, str(observer.PACKAGES), way]
+                found, first, again = json.loads(node.run(argv, timeout=900).stdout)
+                assert found == datasets + 2  # with the pool's own, and the parent
+                times[way].append((first, again))
+                print(way, f"{first:.2f} {again:.2f}", file=sys.stderr, flush=True)
     result: dict[str, object] = {"datasets": datasets}
     for way, pairs in times.items():
         for name, values in zip(("first", "again"), zip(*pairs, strict=True), strict=True):

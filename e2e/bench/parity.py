@@ -3,7 +3,7 @@
     python e2e/bench/parity.py run [--out FILE] [--provider P ...] SCENARIO@VERSION ...   a line of JSON a run
     python e2e/bench/parity.py table FILE ...                                             side by side
 
-A story is run on a provider once for every time it is named. Without names: those of docs/parity.md.
+A story is run on a provider once for every time it is named. Without names: `STORIES`.
 """
 
 from __future__ import annotations

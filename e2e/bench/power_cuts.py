@@ -23,12 +23,11 @@ from random import Random
 
 from figures import show
 from stormpool import pools
-from stormpool.lab import Lab
-from stormpool.node import Bringing, Node
+from stormpool.conform.judging import POOL_MIB, nodes_up
+from stormpool.node import Node, Nodes
 from stormpool.pools import POOL
-from stormpool.providers.vagrant import Vagrant, VagrantNodes
+from stormpool.providers.vagrant import Vagrant
 
-LAB = Lab(servers=0, clients=1)
 OTHER = "other"
 # The pool, its `sync`, whether the task syncs. The one that does has a pool of its own: what it syncs takes
 # with it what others of its pool have written.
@@ -51,7 +50,7 @@ with open(sys.argv[1], "ab", buffering=0) as file:
 """
 
 
-def cut(nodes: VagrantNodes, node: Node, number: int, after: float) -> dict[str, tuple[int, int]]:
+def cut(nodes: Nodes, node: Node, number: int, after: float) -> dict[str, tuple[int, int]]:
     """Cut the power once; for every writer what was told of, and how much of it is there afterwards."""
     told = dict.fromkeys(WRITERS, 0)
     all_told = threading.Event()
@@ -74,7 +73,7 @@ def cut(nodes: VagrantNodes, node: Node, number: int, after: float) -> dict[str,
     time.sleep(after)
     nodes.crash(node.spec.name)
     nodes.boot(node.spec.name)
-    pools.start(node, LAB.pool_mib, Path("/dev/null"))
+    pools.start(node, POOL_MIB, Path("/dev/null"))
     found = {name: _in_order(node.run(["cat", files[name]], check=False).stdout) for name in WRITERS}
     return {name: (told[name], found[name]) for name in WRITERS}
 
@@ -102,21 +101,19 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
     lost: dict[str, list[int]] = {name: [] for name in WRITERS}
     heard = dict.fromkeys(WRITERS, 0)
     errors = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        nodes = Vagrant().up(LAB, Bringing(secrets.token_hex(4), Path(scratch)))
-        try:
-            node = nodes.nodes["client1"]
-            pools.start(node, LAB.pool_mib, Path("/dev/null"))
-            node.run(["zpool", "create", OTHER, pools.vdev(node, OTHER)])
-            for number in range(cuts):
-                came = cut(nodes, node, number, chance.uniform(*WITHIN))
-                for name, (told, found) in came.items():
-                    heard[name] += told
-                    lost[name].append(max(0, told - found))
-                errors += damage(node)
-                print(number + 1, came, file=sys.stderr, flush=True)
-        finally:
-            nodes.down()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        nodes_up(Vagrant(), secrets.token_hex(4), Path(scratch)) as nodes,
+    ):
+        node = nodes.nodes["client1"]
+        node.run(["zpool", "create", OTHER, pools.vdev(node, OTHER)])
+        for number in range(cuts):
+            came = cut(nodes, node, number, chance.uniform(*WITHIN))
+            for name, (told, found) in came.items():
+                heard[name] += told
+                lost[name].append(max(0, told - found))
+            errors += damage(node)
+            print(number + 1, came, file=sys.stderr, flush=True)
     result: dict[str, object] = {"seed": seed, "cuts": cuts, "errors_found_by_scrub": errors}
     for name, counts in lost.items():
         word = name.replace(" ", "_")

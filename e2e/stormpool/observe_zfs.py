@@ -42,25 +42,29 @@ def is_in_kernel() -> bool:
 
 def pools() -> list[str] | None:
     """The pools that are imported."""
-    if _core() is not None:
+    if is_in_kernel():
         return _pools_of_kernel()
-    said = _json("zpool", "list", "-j")
-    if said is not None:
-        return sorted(said["pools"])
     lines = _said("zpool", "list", "-H", "-o", "name")
     return None if lines is None else lines.splitlines()
 
 
 def file_systems() -> dict[str, int] | None:
     """The file systems of all pools, each with the time it was made, in seconds since the epoch."""
-    if _core() is not None:
-        return _walk_all()
+    if not is_in_kernel():
+        return _lines()
+    names, core = _pools_of_kernel(), _core()
+    if names is None:  # commands would leave out what is in a suspended pool, and end with 0
+        return None
+    if core is not None:
+        return _walked(core, names)
     said = _json("zfs", "list", "-j", "-p", "-t", "filesystem", "-o", "creation")
-    if said is not None:
-        return {name: int(each["properties"]["creation"]["value"]) for name, each in said["datasets"].items()}
-    kinds = (
-        ["-t", "filesystem"] if is_in_kernel() else []
-    )  # zfs-fuse does not know -t here, and has no others
+    if said is None:
+        return _lines("-t", "filesystem")  # zfs-fuse does not know -t here, and has no others
+    return {name: int(each["properties"]["creation"]["value"]) for name, each in said["datasets"].items()}
+
+
+def _lines(*kinds: str) -> dict[str, int] | None:
+    """The file systems, by the lines for programs of a version without JSON."""
     lines = _said("zfs", "get", "-H", "-p", *kinds, "-o", "name,value", "creation")
     if lines is None:
         return None
@@ -69,9 +73,7 @@ def file_systems() -> dict[str, int] | None:
 
 
 def _core() -> Any:
-    """The module libzfs_core; None where there is none, or no kernel that it could ask."""
-    if not is_in_kernel():
-        return None
+    """The module libzfs_core; None where there is none."""
     try:
         import libzfs_core  # noqa: PLC0415 - it takes a second on an emulated machine
     except (ImportError, OSError):
@@ -94,10 +96,8 @@ def _pools_of_kernel() -> list[str] | None:
     return found
 
 
-def _walk_all() -> dict[str, int] | None:
-    core, names = _core(), _pools_of_kernel()
-    if names is None:
-        return None
+def _walked(core: Any, names: list[str]) -> dict[str, int] | None:
+    """The file systems of these pools, as the kernel walks them."""
     found: dict[str, int] = {}
     for pool in map(str.encode, names):
         try:
@@ -106,7 +106,7 @@ def _walk_all() -> dict[str, int] | None:
             continue
         except core.exceptions.ZFSError:
             return None
-        found |= {name.decode(): int(at) for name, at in said.get(b"return", said).items()}
+        found |= {name.decode(): int(at) for name, at in said.items()}
     return found
 
 
@@ -121,8 +121,6 @@ def _said(*argv: str) -> str | None:
 
 def _json(*argv: str) -> dict[str, Any] | None:
     """What a command of OpenZFS says in JSON; None where it has none."""
-    if not is_in_kernel():
-        return None
     said = _said(*argv)
     found: dict[str, Any] | None = json.loads(said) if said else None
     return found

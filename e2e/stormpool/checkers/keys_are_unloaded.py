@@ -1,4 +1,4 @@
-"""Who has a node has no key of a volume that is not in use there (CSI spec, NodeUnstageVolume)."""
+"""The key of a volume is not on a node where the volume is not in use (CSI spec, NodeUnstageVolume)."""
 
 from __future__ import annotations
 

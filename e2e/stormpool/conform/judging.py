@@ -79,11 +79,11 @@ def run(wanted: Wanted, tell: Callable[[Result], object]) -> list[Result]:
 @contextmanager
 def nodes_up(provider: Provider, lab_id: str, directory: Path, count: int = 1) -> Iterator[Nodes]:
     """A lab without agents, with so many nodes that have a pool, `client1` and on. It is gone on leaving."""
-    lab = Lab(servers=0, clients=count)
+    lab = Lab(servers=0, clients=count, pool_mib=POOL_MIB)
     nodes = provider.up(lab, Bringing(lab_id, directory))
     try:
         for name in lab.names(Role.CLIENT):
-            pools.start(nodes.nodes[name], POOL_MIB, directory / f"{name}-zfs.log")
+            pools.start(nodes.nodes[name], lab.pool_mib, directory / f"{name}-zfs.log")
         yield nodes
     finally:
         nodes.down()

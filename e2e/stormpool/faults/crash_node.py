@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from stormpool.capability import Capability
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
@@ -16,13 +18,15 @@ class CrashNode(Fault, frozen=True):
 
     needs = frozenset({Capability.CRASH, Capability.AGENTS})
 
+    panics: ClassVar[bool] = False  # its kernel, first
+
     target: Target
 
     def inject(self, scene: Scene) -> str:
         """Cut the power."""
         names = scene.nodes(self.target)
         for name in names:
-            scene.site.crash(name)
+            scene.site.crash(name, panic=self.panics)
         return ", ".join(names)
 
     def heal(self, scene: Scene) -> None:
