@@ -48,13 +48,15 @@ def run(stories: Iterable[str], providers: Iterable[str], out: Path) -> None:
     """Run each story on each provider, and add what came of it to a file."""
     for story in stories:
         name, _, version = story.partition("@")
+        path, *test = name.split("::")
+        scenario = "::".join((f"scenarios/{path}.py", *test))
         for provider in providers:
-            argv = [str(STORMPOOL), "run", f"scenarios/{name}.py", f"--nomad={version}"]
+            argv = [str(STORMPOOL), "run", scenario, f"--nomad={version}"]
             argv += [f"--provider={provider}", "--seed=1", "--json"]
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
             lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
             with out.open("a") as file:
-                for said in lines or [{"error": done.stderr[-500:], "scenario": f"{name}.py"}]:
+                for said in lines or [{"error": done.stderr[-500:], "scenario": scenario}]:
                     file.write(json.dumps({**said, "provider": provider, "version": version}) + "\n")
                     print(provider, json.dumps(said)[:200], file=sys.stderr, flush=True)
 
