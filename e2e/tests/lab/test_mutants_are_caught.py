@@ -54,6 +54,18 @@ def test_a_mutant_is_caught(case: Case, tmp_path: Path) -> None:
         assert any(words in witness.what for witness in verdict.witnesses), verdict
 
 
+def test_a_volume_that_moves_by_half_is_caught(tmp_path: Path) -> None:
+    lab = Lab(servers=1, clients=2, plugins=[csi.zfs(kind="moving", mutant="half_moved")])
+    with running(Asked(lab=lab, scenario="half moved", out=tmp_path, seed=1)) as cluster:
+        volumes = cluster.create_volumes(1)
+        cluster.run(workloads.attach_detach(volumes, per_volume=2, node="client1"), settle=30)
+        cluster.run(workloads.hold(volumes, seconds=2, node="client2"), settle=30)
+        history = cluster.run(workloads.read_back(volumes, timeout=25), settle=25)
+    verdict = guarantees.no_acknowledged_write_is_lost(history)
+    assert verdict.outcome is Outcome.INVALID, verdict
+    assert any("vol1 has" in witness.what for witness in verdict.witnesses), verdict
+
+
 def test_plugins_that_wait_for_each_other_are_caught(tmp_path: Path) -> None:
     slow = csi.zfs(id="slow", latency=9.0, mutant="shared_lock")
     quick = csi.zfs(id="quick", mutant="shared_lock")

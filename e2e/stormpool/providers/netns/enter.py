@@ -11,7 +11,6 @@ BRIDGE = "lab0"
 
 Argv = Sequence[str]
 
-NEW = ["--net", "--mount", "--pid", "--fork", "--uts", "--propagation", "private"]
 USER = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
 CGROUP = ["--cgroup"] if os.geteuid() == 0 else []
 

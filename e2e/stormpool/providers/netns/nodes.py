@@ -17,15 +17,8 @@ from stormpool.errors import MachineError, Misuse
 from stormpool.lab import Lab, NodeSpec
 from stormpool.providers import cgroups, checks
 from stormpool.providers.addresses import INTERFACE, address_of, card_of
-from stormpool.providers.netns.enter import (
-    BRIDGE,
-    HERE,
-    NEW,
-    Argv,
-    enter,
-    join,
-    network,
-)
+from stormpool.providers.namespaces import NEW
+from stormpool.providers.netns.enter import BRIDGE, HERE, Argv, enter, join, network
 from stormpool.providers.netns.links import NamespaceLinks
 from stormpool.providers.netns.node import NamespaceNode
 from stormpool.providers.pipes import close, expect, say

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from stormpool import ledger, processes
 from stormpool.programs import fixture_environment
+from stormpool.providers.namespaces import NEW
 from stormpool.providers.pipes import close, expect
 
 HERE = Path(__file__).parent
 MEMORY = "75%"  # of this host's: what disks and snapshots may take, all machines together
-NEW = ["--net", "--mount", "--pid", "--fork", "--uts", "--propagation", "private"]
 ENDED_WITHIN = 30.0  # seconds that the kernel may take to undo it; 0.3 with three machines
 HOME = "/run/lab"
 
