@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from stormpool.errors import CommandFailed, Misuse
+from stormpool import shell
+from stormpool.errors import Misuse
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
@@ -98,12 +98,11 @@ def ensure(
 
 def _run_go(argv: list[str], where: Path, wanted: Recipe, progress: Progress) -> None:
     """Run a Go build and tell how many packages it has compiled, and which it downloads."""
-    said: list[str] = []
-    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
-    with subprocess.Popen(argv, cwd=where, env=env, stderr=subprocess.PIPE, text=True) as build:
-        for line in build.stderr or ():
-            said.append(line.strip())
-            packages = sum(1 for text in said if not text.startswith("go: "))
-            progress(f"building {wanted.program} {wanted.version}: {packages} packages, {said[-1][-60:]}")
-    if build.returncode != 0:
-        raise CommandFailed("this host", argv, build.returncode, "", "\n".join(said[-20:]))
+    packages = 0
+
+    def tell(line: str) -> None:
+        nonlocal packages
+        packages += not line.startswith("go: ")
+        progress(f"building {wanted.program} {wanted.version}: {packages} packages, {line[-60:]}")
+
+    shell.follow(argv, tell, directory=where, env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""})

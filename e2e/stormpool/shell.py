@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from stormpool.errors import CommandFailed, TimedOut
 
@@ -52,3 +53,28 @@ def run(
     if check and done.returncode != 0:
         raise CommandFailed(where, argv, done.returncode, done.stdout, done.stderr)
     return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+
+
+def follow(
+    argv: Sequence[str],
+    tell: Callable[[str], object],
+    *,
+    where: str = "this host",
+    directory: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Run a command that takes its time to its end; `tell` is called with each line of its standard error.
+
+    Returns what it wrote to standard output: a line or two, for it is read last. Raises `CommandFailed` when
+    it ends with another code than 0.
+    """
+    said: list[str] = []
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, cwd=directory, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        for line in process.stderr or ():
+            said.append(line.strip())
+            tell(said[-1])
+        written = process.stdout.read() if process.stdout else ""
+    if process.returncode != 0:
+        raise CommandFailed(where, argv, process.returncode, written, "\n".join(said))
+    return written

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from stormpool import shell
-from stormpool.errors import CommandFailed, MachineError
+from stormpool.errors import MachineError
 from stormpool.programs import FIXTURES
 from stormpool.providers.vagrant.nest import HOME, Nest
 
@@ -38,15 +37,7 @@ Told = Callable[[str], None]
 def build_box(told: Told) -> Path:
     """The box, built if it is not there. Raises `CommandFailed` with what the build said last."""
     argv = [str(VAGRANT / "box" / "build")]
-    said: list[str] = []
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as build:
-        for line in build.stderr or ():
-            said.append(line.strip())
-            told(f"building the box: {said[-1]}")
-        path = (build.stdout.read() if build.stdout else "").strip()
-    if build.returncode != 0:
-        raise CommandFailed("this host", argv, build.returncode, "", "\n".join(said[-10:]))
-    return Path(path)
+    return Path(shell.follow(argv, lambda line: told(f"building the box: {line}")).strip())
 
 
 def accelerator(told: Told) -> str:
@@ -68,20 +59,16 @@ class Machines:
     def up(self, box: Path, told: Told) -> dict[str, str]:
         """Bring them up with vagrant; return the address of each on the way in."""
         self._vagrant("box", "add", "--name", BOX, str(box))
-        log = self._nest.home / "vagrant.log"
-        argv = self._nest.inside(["timeout", str(UP_TIMEOUT), "vagrant", "up", "--parallel"], ENVIRONMENT)
-        said: list[str] = []
-        with (
-            log.open("w") as file,
-            subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
-        ):
-            for line in process.stdout or ():
-                file.write(line)
-                said.append(line.strip())
-                if said[-1].startswith("==> "):
-                    told(said[-1].removeprefix("==> "))
-        if process.returncode != 0:
-            raise MachineError("vagrant brought no machines up: " + " / ".join(said[-8:]))
+        # It tells of its progress on its standard output.
+        bounded = ["sh", "-c", 'exec timeout "$@" >&2', "sh", str(UP_TIMEOUT), "vagrant", "up", "--parallel"]
+        with (self._nest.home / "vagrant.log").open("w") as log:
+
+            def tell(line: str) -> None:
+                print(line, file=log)
+                if line.startswith("==> "):
+                    told(line.removeprefix("==> "))
+
+            shell.follow(self._nest.inside(bounded, ENVIRONMENT), tell, where="the lab")
         return _addresses(self._vagrant("ssh-config").stdout)
 
     def _vagrant(self, *words: str) -> shell.Completed:
