@@ -50,8 +50,8 @@ with open(sys.argv[1], "ab", buffering=0) as file:
 """
 
 
-def cut(nodes: Nodes, node: Node, number: int, after: float) -> dict[str, tuple[int, int]]:
-    """Cut the power once; for every writer what was told of, and how much of it is there afterwards."""
+def cut(nodes: Nodes, node: Node, number: int, after: float) -> dict[str, tuple[int, int, int]]:
+    """Cut the power once; for every writer what was told of, how much of it is there, what else is there."""
     told = dict.fromkeys(WRITERS, 0)
     all_told = threading.Event()
 
@@ -74,18 +74,19 @@ def cut(nodes: Nodes, node: Node, number: int, after: float) -> dict[str, tuple[
     nodes.crash(node.spec.name)
     nodes.boot(node.spec.name)
     pools.start(node, POOL_MIB, Path("/dev/null"))
-    found = {name: _in_order(node.run(["cat", files[name]], check=False).stdout) for name in WRITERS}
-    return {name: (told[name], found[name]) for name in WRITERS}
+    said = {name: node.run(["cat", files[name]], check=False).stdout.splitlines() for name in WRITERS}
+    return {name: (told[name], *_in_order(said[name])) for name in WRITERS}
 
 
-def _in_order(said: str) -> int:
-    """How many lines are there, from the first on, without a gap."""
+def _in_order(lines: list[str]) -> tuple[int, int]:
+    """How many lines are there, from the first on, without a gap; how many others, but for one cut short."""
     count = 0
-    for line in said.splitlines():
+    for line in lines:
         if line != str(count + 1):
             break
         count += 1
-    return count
+    cut_short = count + 1 == len(lines) and str(count + 1).startswith(lines[-1])
+    return count, len(lines) - count - cut_short
 
 
 def damage(node: Node) -> int:
@@ -100,6 +101,7 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
     chance = Random(seed)
     lost: dict[str, list[int]] = {name: [] for name in WRITERS}
     heard = dict.fromkeys(WRITERS, 0)
+    strange = dict.fromkeys(WRITERS, 0)  # lines that nobody wrote, or after one that is missing
     errors = 0
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -109,8 +111,9 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
         node.run(["zpool", "create", OTHER, pools.vdev(node, OTHER)])
         for number in range(cuts):
             came = cut(nodes, node, number, chance.uniform(*WITHIN))
-            for name, (told, found) in came.items():
+            for name, (told, found, others) in came.items():
                 heard[name] += told
+                strange[name] += others
                 lost[name].append(max(0, told - found))
             errors += damage(node)
             print(number + 1, came, file=sys.stderr, flush=True)
@@ -123,6 +126,7 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
             f"{word}_lost_median": statistics.median(counts),
             f"{word}_lost_most": max(counts),
             f"{word}_cuts_that_lost": sum(map(bool, counts)),
+            f"{word}_out_of_order": strange[name],
         }
     return result
 

@@ -25,6 +25,7 @@ COMMANDS = {
 }
 # What the box is built with.
 BUILD = {"mmdebstrap": "mmdebstrap", "qemu-img": "qemu-utils", "cpio": "cpio", "xz": "xz-utils"}
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # that packages are checked by
 
 
 def required() -> list[Check]:
@@ -34,6 +35,7 @@ def required() -> list[Check]:
             command(name, f"--no-install-recommends {package}")
             for name, package in (COMMANDS | BUILD).items()
         ),
+        _keyring(),
         _root(),
     ]
 
@@ -52,9 +54,14 @@ def _box() -> Check:
     mend = "vagrant/box/build (5 minutes; or it is built when first asked for)"
     if not box.exists():
         return Check("machines: box", False, "not built yet", mend)
-    tried = sorted(box.parent.glob("accelerator-*"))
-    under = f", runs under {tried[-1].read_text().strip()}" if tried else ""
-    return Check("machines: box", True, f"{box}{under}", mend)
+    under = shell.run([str(VAGRANT / "box" / "accelerator")]).stdout.strip()
+    return Check("machines: box", True, f"{box}, runs under {under}", mend)
+
+
+def _keyring() -> Check:
+    there = KEYRING.exists()
+    mend = "apt-get install debian-archive-keyring"
+    return Check("Debian's keys", there, str(KEYRING) if there else f"{KEYRING} is missing", mend)
 
 
 def _root() -> Check:
