@@ -69,15 +69,29 @@ class Guarantee:
         return f"<guarantee {self.name!r}>"
 
     def found(
-        self, judged: int, witnesses: list[Witness], *, nothing: str, apart: Iterable[str] = ()
+        self,
+        judged: int,
+        witnesses: list[Witness],
+        *,
+        nothing: str,
+        apart: Iterable[str] = (),
+        unseen: Iterable[str] = (),
     ) -> Verdict:
-        """The verdict on what was found; `nothing` says what was missing when nothing could be judged."""
+        """The verdict on what was found.
+
+        `nothing` says what was missing when nothing could be judged; `unseen`, each in a sentence, what was
+        not to be seen that could have broken it.
+        """
+        missing = "; ".join(unseen)
+        held = f"held all {judged} times it was tried"
         if witnesses:
             outcome, why = Outcome.INVALID, witnesses[0].what
         elif judged == 0:
-            outcome, why = Outcome.UNKNOWN, f"nothing to judge: {nothing}"
+            outcome, why = Outcome.UNKNOWN, f"nothing to judge: {missing or nothing}"
+        elif missing:
+            outcome, why = Outcome.UNKNOWN, f"{missing}; else it {held}"
         else:
-            outcome, why = Outcome.VALID, f"held all {judged} times it was tried"
+            outcome, why = Outcome.VALID, held
         return Verdict(
             guarantee=self.name,
             statement=self.statement,

@@ -142,6 +142,8 @@ def test_a_plugin_that_runs_twice_is_told_and_its_children_are_not() -> None:
     assert list(processes.doubled_plugins(seen(child))) == []
     (found,) = processes.doubled_plugins(seen(child, replace(PLUGIN, pid=99, parent=1)))
     assert found == "plugin /opt/zfs runs 2 times: processes 204, 99"
+    ones, others = (replace(PLUGIN, pid=pid, words=(f"/opt/{'x' * 90}/{pid}",)) for pid in (97, 98))
+    assert list(processes.doubled_plugins(seen(ones, others))) == []
 
 
 def test_two_tasks_of_one_csi_plugin_are_told() -> None:
@@ -156,10 +158,12 @@ def test_two_tasks_of_one_csi_plugin_are_told() -> None:
 
 
 def test_zombies_and_the_stuck_are_told() -> None:
-    strangers = [Process(41, 40, "Z", "cc"), Process(42, 2, "D", "kworker/0:1")]
+    strangers = [Process(41, 40, "Z", "cc"), Process(42, 2, "D", "kworker/0:1"), Process(43, 40, "Z", "zfs")]
     assert not [*processes.zombies(seen(*strangers)), *processes.stuck(seen(*strangers))]
     (found,) = processes.zombies(seen(Process(50, PLUGIN.pid, "Z", "zfs")))
     assert found == "process 50 (zfs) has ended; its parent is process 204 (zfs)"
+    (found,) = processes.zombies(seen(Process(52, 1, "Z", "zfs")))
+    assert found.startswith("process 52 (zfs) has ended")
     (found,) = processes.stuck(seen(Process(51, 1, "D", "ls", switches=7)))
     assert found == "process 51 (ls) is in uninterruptible sleep since its 7th switch"
 
@@ -182,6 +186,8 @@ def test_mounts_of_nobody_are_told() -> None:
     assert len(list(mounts.of_nobody(without(AGENT.pid, mounts=(staged, published))))) == 2
     older = Mount("vol1", f"{CSI}/staging/{USE}", "zfs")  # before Nomad 1.8 without a namespace
     assert list(mounts.of_nobody(seen(mounts=(older, published)))) == []
+    below = Mount("/dev/zvol/tank/vol1", f"{staged.point}/device", "devtmpfs")
+    assert list(mounts.of_nobody(seen(mounts=(below, published)))) == []
 
 
 def test_stacked_mounts_and_those_without_a_dataset_are_told() -> None:

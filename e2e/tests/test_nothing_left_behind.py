@@ -1,6 +1,7 @@
 """What is left on a node: any mount of any plugin, judged by what the servers had said when it was looked."""
 
 import pytest
+from msgspec import structs
 
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
 from stormpool.events import Alloc, Books, Event, Mount, Observed, Process
@@ -58,3 +59,12 @@ def test_a_look_is_judged_by_what_the_servers_had_said_then() -> None:
     assert judge(books(1, old), look, books(3, new)) == (Outcome.VALID, 0)
     assert judge(books(1, new), look, books(3, old)) == (Outcome.INVALID, 1)
     assert judge(look, books(3, new))[0] is Outcome.UNKNOWN
+
+
+def test_where_zfs_says_nothing_pools_are_unknown_and_mounts_are_judged() -> None:
+    silent = structs.replace(shows(3), node="client2", silent=True)
+    verdict = nothing_left_behind(History([books(1), shows(2), silent]))
+    assert (verdict.outcome, verdict.judged) == (Outcome.UNKNOWN, 2)
+    assert verdict.why.startswith("ZFS said nothing on client2 at 0.000 s; else it held")
+    left = structs.replace(silent, mounts=[Mount("tmpfs", f"{CSI}/staging/data/{USAGE}", True)])
+    assert judge(books(1), shows(2), left) == (Outcome.INVALID, 1)

@@ -7,6 +7,7 @@ else's (zfsprops(7), refreservation). A volume whose quota is reached is full, a
 from stormpool import faults, guarantees, nemesis, workloads
 from stormpool.cluster import Cluster
 from stormpool.lab import Lab
+from stormpool.nemesis import rpc
 from stormpool.plugins import csi
 
 LAB = Lab(servers=1, clients=1, plugins=[csi.zfs(kind="dataset", reservation="on")], pool_mib=192)
@@ -21,11 +22,12 @@ JUDGED = (
 
 
 def test_a_volume_has_the_room_it_was_made_with(cluster: Cluster) -> None:
-    """The pool is filled, to its last block, beside a volume that is written to."""
+    """The pool is filled, to its last block, before a task has the volume, and is as full when it is done."""
     volumes = cluster.create_volumes(1)
+    begins = rpc("NodePublishVolume").nth(1).before
     cluster.run(
-        workloads.hold(volumes, seconds=10, timeout=30),
-        nemesis.at(2.0, faults.FillPool(volumes[0]), heal_after=6.0),
+        workloads.hold(volumes, seconds=6, timeout=30),
+        nemesis.on(begins, faults.FillPool(volumes[0])),
         settle=30,
     )
     cluster.run(workloads.read_back(volumes, timeout=25), settle=25).must_satisfy(*JUDGED)

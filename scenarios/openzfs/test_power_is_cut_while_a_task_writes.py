@@ -7,6 +7,7 @@ pool with `sync=disabled` (zfsprops(7)) it does nothing, and some seconds of wha
 from stormpool import faults, guarantees, nemesis, target, workloads
 from stormpool.capability import Capability
 from stormpool.cluster import Cluster
+from stormpool.events import Acknowledged, Fault
 from stormpool.judge import RunHistory
 from stormpool.lab import Lab
 from stormpool.plugins import csi
@@ -23,11 +24,14 @@ LABS = {
 def after_a_power_cut(cluster: Cluster) -> RunHistory:
     """What the volume holds afterwards; the node boots again, and the task is started anew."""
     held, *_ = cluster.create_volumes(1)
-    cluster.run(
-        workloads.hold([held], seconds=20, timeout=40),
-        nemesis.at(10.0, faults.CrashNode(target.holder(held)), heal_after=3.0),
+    history = cluster.run(
+        workloads.hold([held], seconds=25, timeout=40),
+        nemesis.at(15.0, faults.CrashNode(target.holder(held)), heal_after=3.0),
         settle=60,
     )
+    back = next(each.t for each in history.of(Fault) if each.step == "healed")
+    told = sum(each.writes for each in history.of(Acknowledged) if each.t < back)
+    assert told, "the power was cut before the task had told of a write: nothing was tried"
     return cluster.run(workloads.read_back([held], timeout=30), settle=30)
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from stormpool.audit.look import Look
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
-USE = re.compile(r"(?P<plugin>/client/csi/[^/]+/.+)/(?:staging|per-alloc)/.*?(?P<use>[^/]+/[^/]+)$")
+# A plugin may mount a volume below the directory that it was given.
+USE = re.compile(
+    r"(?P<plugin>/client/csi/[^/]+/.+)/(?:staging|per-alloc)/.*?(?P<use>[^/]+/r[wo]-[^/]+)(?:/|$)"
+)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from stormpool.wait import wait_until
 # agent ends a task's executor, and a plugin removes its socket, within one.
 LASTING = 5.0
 ANSWER = 30  # seconds that ZFS may take to answer
+POOLS = "zpool list -H -o name,health,capacity"
 
 Judge = Callable[[Look], Iterable[str]]
 
@@ -31,6 +32,7 @@ class Node:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._seen_at = 0.0  # when the first look was over
 
     def __str__(self) -> str:
         return str(self._host.backend.get_pytest_id())
@@ -38,22 +40,21 @@ class Node:
     @cached_property
     def now(self) -> Look:
         """What it shows."""
-        return self._look()
+        seen = self._look()
+        self._seen_at = time.monotonic()
+        return seen
 
     @cached_property
     def later(self) -> Look:
         """What it shows `LASTING` seconds later, or more."""
+        _ = self.now
         wait_until(
             "what comes and goes is gone",
-            lambda: time.monotonic() - self._began,
+            lambda: time.monotonic() - self._seen_at,
             lambda passed: passed >= LASTING,
             timeout=2 * LASTING,
         )
         return self._look()
-
-    @cached_property
-    def _began(self) -> float:
-        return time.monotonic()
 
     def must_show_none(self, judge: Judge, *, mend: str) -> None:
         """Fail where there is something that a judge finds, now and later; `mend`: what to do then."""
@@ -70,7 +71,7 @@ class Node:
     def pools(self) -> list[Pool]:
         """Its pools. Skips where there are none."""
         self.must_have_zfs()
-        found = listed(self._zfs("zpool list -H -o name,health,capacity"))
+        found = listed(self._zfs(POOLS))
         return found or pytest.skip(f"{self} has no pool imported")
 
     @cached_property
@@ -90,9 +91,15 @@ class Node:
 
     @cached_property
     def datasets(self) -> list[Dataset]:
-        """The file systems and volumes of its pools, none where nothing serves ZFS."""
+        """The file systems and volumes of its pools, none where nothing serves ZFS.
+
+        Skips a node with a suspended pool: `zfs list` leaves out what is in it, and ends with 0.
+        """
         if not self.now.has_zfs:
             return []
+        for pool in listed(self._zfs(POOLS)):
+            if pool.health == "SUSPENDED":
+                pytest.skip(f"{self}: pool {pool.name} is suspended, its datasets are not to be seen")
         return remains.datasets(self._zfs(f"zfs list -H -t filesystem,volume -o {remains.COLUMNS}"))
 
     def must_have_zfs(self) -> None:
@@ -101,7 +108,6 @@ class Node:
             pytest.skip(f"{self} has no ZFS: no zpool and zfs, or nothing that serves them")
 
     def _look(self) -> Look:
-        _ = self._began
         kernel = look.sections(self._said(look.KERNEL))
         mounted: Any = self._host.mount_point
         found = [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stormpool.audit.look import Look
 
 LONGEST = 80  # characters of a command line that are told
+INIT = 1  # the parent of those whose own has ended
 KTHREADD = 2  # the parent of the kernel's own threads
 COMPANIONS = ("executor", "logmon", "docker_logger")  # what an agent starts beside a task, by its first words
 COOKIE = "NOMAD_PLUGIN_MAGIC_COOKIE"  # what an agent has a plugin know it by (nomad, plugins/base)
@@ -41,7 +42,7 @@ class Process:
     def __str__(self) -> str:
         program, *words = self.words or (self.name,)
         shown = " ".join([program.rpartition("/")[2], *words])
-        return f"process {self.pid} ({shown[:LONGEST]}{'…' if len(shown) > LONGEST else ''})"
+        return f"process {self.pid} ({_short(shown)})"
 
     @cached_property
     def alloc(self) -> str:
@@ -82,6 +83,10 @@ class Process:
     def lives(self) -> bool:
         """Whether it runs any program."""
         return self.state not in "ZX"
+
+
+def _short(text: str) -> str:
+    return f"{text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
 
 
 def parsed(sections: Mapping[str, list[str]]) -> dict[int, Process]:
@@ -148,14 +153,14 @@ def doubled_plugins(look: Look) -> Iterator[str]:
             continue
         starter = look.processes.get(process.parent)
         if process.is_plugin and not (starter and starter.is_plugin):  # a plugin's own children are no other
-            by_name[f"plugin {' '.join(process.words)[:80]}"][process.pid] = process
+            by_name[f"plugin {' '.join(process.words)}"][process.pid] = process
         if process.alloc and "CSI_ENDPOINT" in process.environment:
             job, task = (process.environment.get(f"NOMAD_{each}", "") for each in ("JOB_ID", "TASK_NAME"))
             by_name[f"CSI plugin task {task} of job {job}"].setdefault(process.alloc, process)
     for name, found in by_name.items():
         if len(found) > 1:
             pids = ", ".join(str(each.pid) for each in found.values())
-            yield f"{name} runs {len(found)} times: processes {pids}"
+            yield f"{_short(name)} runs {len(found)} times: processes {pids}"
 
 
 def zombies(look: Look) -> Iterator[str]:
@@ -164,7 +169,8 @@ def zombies(look: Look) -> Iterator[str]:
     for process in look.processes.values():
         starter = look.processes.get(process.parent)
         theirs = starter is not None and (starter.is_agent or starter.is_plugin or bool(starter.companion))
-        if process.state == "Z" and (theirs or process.name in programs):
+        left = process.parent == INIT and process.name in programs
+        if process.state == "Z" and (theirs or left):
             yield f"process {process.pid} ({process.name}) has ended; its parent is {starter or 'none'}"
 
 

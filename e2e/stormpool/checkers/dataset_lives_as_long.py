@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from stormpool.checkers.paired import counted, seen_on, settled
+from stormpool.checkers.paired import counted, seen_on, settled, silent
 from stormpool.events import AllocView, Books, Census, Design, Ended, Observed, Operation
 from stormpool.history import History
 from stormpool.instances import id_of
@@ -26,16 +26,17 @@ def dataset_lives_as_long(history: History) -> Verdict:
     that it may leave datasets is not held against that one.
     """
     told = told_of(history)
-    witnesses, judged = [], 0
+    witnesses, judged, unseen = [], 0, []
     for census, looks in counted(history):
         for look in looks:
             judged += sum(len(task.devices) for task in census.tasks if task.node == look.node)
             witnesses += [seen_on(what, look) for what in without_dataset(census, look, told.reserved)]
     for books, looks in settled(history):
+        unseen += silent(looks)
         for look in looks:
             judged += len(look.datasets)
             witnesses += [seen_on(what, look) for what in left_datasets(look, books, told)]
-    return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen")
+    return dataset_lives_as_long.found(judged, witnesses, nothing="no dataset was seen", unseen=unseen)
 
 
 # Node, id of an instance → last names of the datasets made for it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stormpool.checkers.paired import seen_on, settled
+from stormpool.checkers.paired import seen_on, settled, silent
 from stormpool.events import Books, Observed, Process, Volume
 from stormpool.history import History
 from stormpool.verdict import Verdict, guarantee
@@ -24,7 +24,8 @@ def nothing_left_behind(history: History) -> Verdict:
     volumes = {event.volume for event in history.of(Volume)}
     witnesses = [seen_on(what, event) for event, books in seen for what in left_on(event, books, volumes)]
     nothing = "no node was observed once all had settled"
-    return nothing_left_behind.found(len(seen), witnesses, nothing=nothing)
+    unseen = silent(event for event, _ in seen)
+    return nothing_left_behind.found(len(seen), witnesses, nothing=nothing, unseen=unseen)
 
 
 def left_on(event: Observed, books: Books, volumes: Collection[str]) -> Iterator[str]:

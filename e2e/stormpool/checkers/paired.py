@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from stormpool.events import Books, Census, Observed, Operation
@@ -14,8 +14,8 @@ BEGINS = ("attach", "start", "finish")  # operations that begin tasks
 
 
 def settled(history: History) -> Iterator[tuple[Books, list[Observed]]]:
-    """Each time that all should have settled; where ZFS was silent there is nothing to judge."""
-    looks = [look for look in history.of(Observed) if look.settled and not look.silent]
+    """Each time that all should have settled."""
+    looks = [look for look in history.of(Observed) if look.settled]
     return _paired(history.of(Books), looks)
 
 
@@ -33,6 +33,11 @@ def _paired(said: Sequence[Said], looks: Sequence[Observed]) -> Iterator[tuple[S
     ends = [*(after.t for after in said[1:]), NEVER]
     for each, end in zip(said, ends, strict=False):  # where nobody was asked, that one end is none
         yield each, [look for look in looks if each.t <= look.t < end]
+
+
+def silent(looks: Iterable[Observed]) -> list[str]:
+    """Where ZFS said nothing, in a sentence each: no pool and no dataset is known of there."""
+    return [f"ZFS said nothing on {look.node} at {seconds(look.t)}" for look in looks if look.silent]
 
 
 def seen_on(what: str, look: Observed) -> Witness:

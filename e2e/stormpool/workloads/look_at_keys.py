@@ -13,11 +13,11 @@ from stormpool.workloads.workload import Workload
 if TYPE_CHECKING:
     from stormpool.cluster import Cluster
 
-LOADED = "available"  # keystatus (zfsprops(7))
+LOADED = {"available": True, "unavailable": False}  # keystatus (zfsprops(7)); of what has no key it is "-"
 
 
 class LookAtKeys(Workload, frozen=True):
-    """On every client: tell whether the keys of these volumes are loaded."""
+    """On every client: tell whether the keys of these volumes are loaded; of one without a key, nothing."""
 
     volumes: tuple[str, ...]
 
@@ -26,10 +26,11 @@ class LookAtKeys(Workload, frozen=True):
         for node in cluster.clients():
             there = node.run(["zfs", "list", "-H", "-o", "name"]).stdout.split()
             for volume in self.volumes:
-                if f"{POOL}/{volume}" in there:
-                    status = Dataset(node, f"{POOL}/{volume}").get("keystatus")
-                    told = Key(cluster.recorder.now(), volume, node.spec.name, status == LOADED)
-                    cluster.recorder.write(told)
+                if f"{POOL}/{volume}" not in there:
+                    continue
+                loaded = LOADED.get(Dataset(node, f"{POOL}/{volume}").get("keystatus"))
+                if loaded is not None:
+                    cluster.recorder.write(Key(cluster.recorder.now(), volume, node.spec.name, loaded))
 
 
 def look_at_keys(volumes: Sequence[str]) -> LookAtKeys:

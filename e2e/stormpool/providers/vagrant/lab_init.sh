@@ -26,6 +26,6 @@ dynamic_ownership = 0
 EOF
 printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
 ip link set lo up
-libvirtd --daemon 2>/dev/null
+libvirtd --daemon 2>/run/lab/libvirtd.log || { cat /run/lab/libvirtd.log >&2 && exit 1; }
 echo up
 exec tini -s -- cat >/dev/null

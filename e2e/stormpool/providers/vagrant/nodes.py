@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from stormpool.wait import wait_until
 EMULATED = 5.0
 # What machines share in the place of a directory: the reference CSI plugin's cloud, served where they get in.
 CLOUD = "zfs_csi.served_cloud"
-GATEWAY = "192.168.121.1"  # of the way in (vagrant/Vagrantfile)
+GATEWAY = "192.168.177.1"  # of the way in (vagrant/Vagrantfile)
 CLOUD_PORT = 7070
 MEMORY = 768  # MiB a machine
 PANICS_WITHIN = 30.0  # seconds; 1 on an emulated machine
@@ -202,8 +203,17 @@ class VagrantNodes:
             self._sockets.close()
             self._sockets = None
         if self._nest is not None:
+            self._keep_logs(self._nest)
             self._nest.end()
         self._entry.undo()
+
+    def _keep_logs(self, nest: Nest) -> None:
+        """Keep what the consoles, vagrant and others of the lab's own have said: it goes with its memory."""
+        kept = self._bringing.run_dir / "logs"
+        kept.mkdir(exist_ok=True)
+        for log in (*nest.home.glob("*.log"), *nest.home.glob("consoles/*")):
+            with contextlib.suppress(OSError):  # what cannot be kept is no reason to leave the lab up
+                shutil.copy(log, kept)
 
     def keep(self, nomad: str, addresses: Mapping[str, str]) -> ledger.Written:
         """Write down how to get at the nodes, for other processes to find; return all that is written."""

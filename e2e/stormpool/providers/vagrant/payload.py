@@ -6,10 +6,12 @@ minute. Python packages are the machine's own kind, for the machine's own interp
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -64,25 +66,24 @@ def site() -> Path:
     key = hashlib.sha256("\n".join([PYTHON, *PLATFORMS, *wanted]).encode()).hexdigest()[:12]
     found = cache_home() / f"site-{key}"
     if not found.exists():
-        draft = found.with_suffix(".new")
-        shutil.rmtree(draft, ignore_errors=True)
-        platforms = [f"--platform={platform}" for platform in PLATFORMS]
-        options = [
-            "--no-deps",
-            "--no-compile",
-            "--only-binary=:all:",
-            f"--python-version={PYTHON}",
-            *platforms,
-        ]
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        try:
-            shell.run([*pip, *options, f"--target={draft}", *wanted], timeout=600)
-        except CommandFailed as failed:
-            raise MachineError(
-                f"the packages for the machines' Python {PYTHON} cannot be had: {failed}"
-            ) from failed
-        draft.rename(found)
+        cache_home().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache_home()) as scratch:
+            draft = Path(scratch) / "site"
+            _install(wanted, draft)
+            with contextlib.suppress(OSError):  # another lab was first
+                draft.rename(found)
     return found
+
+
+def _install(wanted: Iterable[str], directory: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-compile", "--only-binary=:all:", f"--python-version={PYTHON}"]
+    platforms = [f"--platform={platform}" for platform in PLATFORMS]
+    try:
+        shell.run([*pip, *options, *platforms, f"--target={directory}", *wanted], timeout=600)
+    except CommandFailed as failed:
+        message = f"the packages for the machines' Python {PYTHON} cannot be had: {failed}"
+        raise MachineError(message) from failed
 
 
 def _needed(name: str) -> set[str]:

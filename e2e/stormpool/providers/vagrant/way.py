@@ -16,6 +16,8 @@ from stormpool.providers.vagrant.nest import HOME, Nest
 from stormpool.shell import Completed
 from stormpool.wait import wait_until
 
+# ssh without its master would connect anew: from this host's network, to whoever has the address there.
+IN_MASTER_ALONE = ("-F", "none", "-o", "ProxyCommand=false", "-o", "LogLevel=ERROR")
 OPEN_TIMEOUT = 120.0  # seconds until a machine lets us in; 0.5 for one that is up, 10 after a power cut
 LOST = 255  # what ssh itself ends with when it has lost the machine (ssh(1))
 
@@ -34,7 +36,7 @@ class Way:
     @property
     def enter(self) -> list[str]:
         """What runs a command line on the machine, given as one more word."""
-        return ["ssh", "-S", str(self._socket), "-o", "LogLevel=ERROR", self._address]
+        return ["ssh", "-S", str(self._socket), *IN_MASTER_ALONE, self._address]
 
     def open(self) -> None:
         """Connect, as soon as the machine lets us; what led somewhere leads there again."""
