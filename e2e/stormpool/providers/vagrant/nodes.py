@@ -203,7 +203,8 @@ class VagrantNodes:
             self._sockets.close()
             self._sockets = None
         if self._nest is not None:
-            self._keep_logs(self._nest)
+            with contextlib.suppress(OSError):  # what cannot be kept is no reason to leave the lab up
+                self._keep_logs(self._nest)
             self._nest.end()
         self._entry.undo()
 
@@ -212,8 +213,7 @@ class VagrantNodes:
         kept = self._bringing.run_dir / "logs"
         kept.mkdir(exist_ok=True)
         for log in (*nest.home.glob("*.log"), *nest.home.glob("consoles/*")):
-            with contextlib.suppress(OSError):  # what cannot be kept is no reason to leave the lab up
-                shutil.copy(log, kept)
+            shutil.copy(log, kept)
 
     def keep(self, nomad: str, addresses: Mapping[str, str]) -> ledger.Written:
         """Write down how to get at the nodes, for other processes to find; return all that is written."""
