@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from stormpool import shell
+from stormpool.programs import cache_home
 from stormpool.providers.vagrant.machines import BOX, ENVIRONMENT, build_box
 from stormpool.providers.vagrant.nest import Nest
 
 pytestmark = pytest.mark.lab
 
 MINE = {name: value for name, value in ENVIRONMENT.items() if name != "STORMPOOL_LAB"}
+MINE |= {"XDG_CACHE_HOME": str(cache_home().parent)}  # where the box is, which is not in the lab's own home
 
 
 @pytest.fixture
