@@ -284,11 +284,12 @@ def doctor_(as_json: bool) -> None:
 @click.option("--clients", type=int, default=1, show_default=True)
 @NOMAD
 @click.option("--csi/--no-csi", default=True, help="Run the reference CSI plugin on it. [yes]")
+@PROVIDER
 @OUT
 @JSON
-def up(servers: int, clients: int, nomad: str, csi: bool, out: Path, as_json: bool) -> None:
+def up(servers: int, clients: int, nomad: str, csi: bool, provider: str, out: Path, as_json: bool) -> None:
     """Bring a lab up to play with by hand; it stays until `stormpool down`."""
-    lab = hand.up(hand.Wanted(servers, clients, nomad, csi, out), quiet=as_json)
+    lab = hand.up(hand.Wanted(servers, clients, nomad, csi, provider, out), quiet=as_json)
     click.echo(msgspec.json.encode(lab).decode() if as_json else hand.told(lab))
 
 

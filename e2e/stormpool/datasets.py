@@ -71,7 +71,10 @@ class Dataset:
         self.node.run(["rm", "-f", self._filling()])
 
     def _filling(self) -> str:
-        return f"{self.get('mountpoint')}/{FILLING}"
+        where = self.get("mountpoint")
+        if where == NONE:
+            raise MachineError(f"{self.name} of {self.node.spec.name} is a block device, and holds no file")
+        return f"{where}/{FILLING}"
 
 
 def find(nodes: Iterable[Node], volume: str) -> Dataset:
@@ -80,7 +83,7 @@ def find(nodes: Iterable[Node], volume: str) -> Dataset:
     Raises `MachineError` when no node has it.
     """
     for node in nodes:
-        names = node.run(["zfs", "list", "-H", "-o", "name", "-t", "filesystem"]).stdout.split()
+        names = node.run(["zfs", "list", "-H", "-o", "name", "-t", "filesystem,volume"]).stdout.split()
         for dataset in (volume, f"{POOL}/{volume}"):
             if dataset in names:
                 return Dataset(node, dataset)

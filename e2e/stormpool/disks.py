@@ -6,9 +6,11 @@ becomes of all that is read and written from then on; whoever has it open notice
 
 from __future__ import annotations
 
+from stormpool.errors import MachineError
 from stormpool.node import Node
 
 BY_NAME = "/dev/mapper/"
+PLAIN = "linear"
 FOR_GOOD = "1000000000"  # seconds
 
 # Puts another table in the place of a device's own; what is under way then is done by the new one.
@@ -36,11 +38,16 @@ def slow(node: Node, disk: str, seconds: float) -> None:
 
 def mend(node: Node, disk: str) -> None:
     """It is as it was; nothing happens to one that is."""
-    _exchange(node, disk, "linear")
+    _exchange(node, disk, PLAIN)
 
 
 def _exchange(node: Node, disk: str, target: str, *arguments: str) -> None:
-    """A table is: first sector, sectors, target, the real device, its first sector, arguments."""
-    first, sectors, _, device, begins = node.run(["dmsetup", "table", disk]).stdout.split()[:5]
-    table = " ".join([first, sectors, target, device, begins, *arguments])
+    """A table is: first sector, sectors, target, the real device, its first sector, arguments.
+
+    Raises `MachineError` for a disk that is broken already: mending one fault would mend the other.
+    """
+    first, sectors, now, *over = node.run(["dmsetup", "table", disk]).stdout.split()
+    if len(over) < 2 or PLAIN not in (now, target):
+        raise MachineError(f"disk {disk} of {node.spec.name} is {now} already: one fault of a disk at a time")
+    table = " ".join([first, sectors, target, *over[:2], *arguments])
     node.run(["sh", "-c", EXCHANGE, "sh", disk, table])

@@ -37,11 +37,12 @@ class Wanted:
     clients: int
     nomad: str
     csi: bool
+    provider: str
     out: Path
 
     def argv(self) -> list[str]:
         """The keeper's process."""
-        words = [self.servers, self.clients, self.nomad, int(self.csi), self.out]
+        words = [self.servers, self.clients, self.nomad, int(self.csi), self.provider, self.out]
         return [sys.executable, "-m", "stormpool.hand", *map(str, words)]
 
 
@@ -142,7 +143,7 @@ def keep(wanted: Wanted) -> None:
     """Hold a lab until told to end it: the keeper's own process."""
     plugins = [csi.zfs()] if wanted.csi and wanted.clients else []
     lab = Lab(servers=wanted.servers, clients=wanted.clients, plugins=plugins)
-    asked = Asked(lab=lab, scenario="by hand", nomad=wanted.nomad, out=wanted.out)
+    asked = Asked(lab=lab, scenario="by hand", nomad=wanted.nomad, out=wanted.out, provider=wanted.provider)
     stop = threading.Event()
     for each in (
         signal.SIGTERM,
@@ -171,9 +172,9 @@ def _fall_silent() -> None:
 
 
 if __name__ == "__main__":
-    servers, clients, nomad, with_csi, out = sys.argv[1:]
+    servers, clients, nomad, with_csi, provider, out = sys.argv[1:]
     try:
-        keep(Wanted(int(servers), int(clients), nomad, with_csi == "1", Path(out)))
+        keep(Wanted(int(servers), int(clients), nomad, with_csi == "1", provider, Path(out)))
     except (Misuse, MachineError) as failed:
         print(failed, file=sys.stderr)
         sys.exit(failed.exit_code)

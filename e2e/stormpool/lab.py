@@ -38,7 +38,7 @@ class CsiPlugin(msgspec.Struct, frozen=True, kw_only=True, tag="csi"):
     """A CSI plugin as the lab runs it: an argv that serves CSI on the socket named by `CSI_ENDPOINT`.
 
     In `argv` and `env`, `{endpoint}` stands for the socket's URL, `{node}` for the node's name, `{role}`
-    for monolith, controller or node, and `{cloud}` for a directory all nodes share.
+    for monolith, controller or node, and `{cloud}` for a directory all nodes share, or on machines a URL.
     """
 
     id: str
@@ -70,7 +70,8 @@ class PluginKind(StrEnum):
 class ExternalPlugin(msgspec.Struct, frozen=True, kw_only=True, tag="external"):
     """A device plugin or a task driver as the lab runs it: a program that every client's agent starts.
 
-    In `argv` and `env`, `{node}` stands for the node's name, `{cloud}` for a directory all nodes share.
+    In `argv` and `env`, `{node}` stands for the node's name, `{cloud}` for a directory all nodes share,
+    or on machines a URL.
     """
 
     id: str  # its own name: of its file in the agent's plugin_dir, and of the driver

@@ -116,7 +116,7 @@ class Nodes(Protocol):
 
     python: str  # an interpreter, at this path on every node, that can import stormpool
     door: str  # directory on every node where sockets of `sockets` are, see `lead_in`
-    cloud: str  # directory that all nodes share
+    cloud: str  # directory that all nodes share; a URL where they share none
     pace: float  # how many times as long as in namespaces everything takes (`stormpool.pace`)
     has_cgroups: bool  # whether agents can make cgroups, which Nomad's exec driver needs
 

@@ -206,7 +206,7 @@ def datasets() -> dict[str, Any] | None:
     at = time.monotonic_ns()
     made = observe_zfs.file_systems()
     mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
-    return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made else None
+    return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made is not None else None
 
 
 def watch_datasets(every: float) -> None:

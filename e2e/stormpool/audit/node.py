@@ -89,12 +89,22 @@ class Node:
         """The pools that are not well, in words for people."""
         return self._zfs("zpool status -x")
 
-    @cached_property
-    def datasets(self) -> list[Dataset]:
-        """The file systems and volumes of its pools, none where nothing serves ZFS.
+    def datasets(self, look: Look) -> list[Dataset]:
+        """The file systems and volumes of its pools at the time of a look, none where nothing serves ZFS.
 
         Skips a node with a suspended pool: `zfs list` leaves out what is in it, and ends with 0.
         """
+        return self._datasets_now if look is self.now else self._datasets_later
+
+    @cached_property
+    def _datasets_now(self) -> list[Dataset]:
+        return self._list_datasets()
+
+    @cached_property
+    def _datasets_later(self) -> list[Dataset]:
+        return self._list_datasets()
+
+    def _list_datasets(self) -> list[Dataset]:
         if not self.now.has_zfs:
             return []
         for pool in listed(self._zfs(POOLS)):

@@ -1,10 +1,11 @@
 """Mounts have somebody who uses them, and something below them."""
 
-from functools import partial
+from collections.abc import Iterable
 
 import pytest
 
 from stormpool.audit import mounts
+from stormpool.audit.look import Look
 from stormpool.audit.node import Node
 
 
@@ -26,8 +27,10 @@ def test_every_zfs_mount_has_its_dataset(node: Node) -> None:
     """
     if not node.now.has_zfs and not any(mount.is_zfs for mount in node.now.mounts):
         pytest.skip(f"{node} has no ZFS")
-    names = {dataset.name for dataset in node.datasets}
-    judge = partial(mounts.without_dataset, datasets=names)
+
+    def judge(look: Look) -> Iterable[str]:
+        return mounts.without_dataset(look, {dataset.name for dataset in node.datasets(look)})
+
     node.must_show_none(judge, mend="import the pool again with `zpool import`, or `umount -l` what is left")
 
 

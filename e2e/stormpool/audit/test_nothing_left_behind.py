@@ -21,9 +21,8 @@ def test_no_dataset_is_left(node: Node) -> None:
     Nomad issue 9473: a device plugin is never told that a reservation is over.
     """
     node.must_have_zfs()
-    found = node.datasets
     mend = "save what is needed of it, then `zfs destroy` it"
-    node.must_show_none(lambda look: remains.of_datasets(look, found), mend=mend)
+    node.must_show_none(lambda look: remains.of_datasets(look, node.datasets(look)), mend=mend)
 
 
 def test_no_cgroup_is_left(node: Node) -> None:

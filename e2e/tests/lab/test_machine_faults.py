@@ -13,6 +13,7 @@ from stormpool import faults, pools, target, workloads
 from stormpool.agents.api import ApiError
 from stormpool.audit import pools as pool_audits
 from stormpool.cluster import Cluster
+from stormpool.errors import MachineError
 from stormpool.faults import Fault
 from stormpool.lab import Lab
 from stormpool.node import Node
@@ -132,6 +133,8 @@ def test_pools_are_slow(scene: Scene, node: Node) -> None:
     durable(node, "/tank/probe")
     fault.inject(scene)
     assert durable(node, "/tank/probe") > 1.0  # a write, and the flush of it, come one after another
+    with pytest.raises(MachineError, match="is delay already"):  # mending one would mend the other
+        pools.refuse_writes(node, "tank")
     fault.heal(scene)
     wait_until("it is quick", lambda: durable(node, "/tank/probe"), lambda took: took < 1.0, timeout=60)
 

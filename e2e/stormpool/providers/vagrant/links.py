@@ -23,17 +23,17 @@ SHAPE = Path(__file__).with_name("shape.sh")
 class VagrantLinks(NodeLinks):
     """The links of one lab."""
 
-    def __init__(self, machines: VagrantNodes) -> None:
+    def __init__(self, lab: VagrantNodes) -> None:
         super().__init__()
-        self._machines = machines
+        self._lab = lab
 
     @property
     def _nodes(self) -> Mapping[str, Node]:
-        return self._machines.nodes
+        return self._lab.nodes
 
     @property
     def _capabilities(self) -> frozenset[Capability]:
-        return self._machines.capabilities
+        return self._lab.capabilities
 
     def forget(self, *names: str) -> None:
         """The kernels of these machines know nothing of it any more: they were booted, or set back."""

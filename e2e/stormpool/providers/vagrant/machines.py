@@ -65,7 +65,7 @@ class Machines:
 
             def tell(line: str) -> None:
                 print(line, file=log)
-                if line.startswith("==> "):
+                if line.startswith("==> ") and line.endswith(("...", "!")):  # else it tells of settings
                     told(line.removeprefix("==> "))
 
             shell.follow(self._nest.inside(bounded, ENVIRONMENT), tell, where="the lab")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stormpool.errors import MachineError
 from stormpool.lab import NodeSpec
+from stormpool.pools import POOL
 from stormpool.providers.addresses import address_of
 from stormpool.providers.stream import PipedStream
 from stormpool.providers.vagrant import clock
@@ -43,7 +44,7 @@ class VagrantNode:
         self._nodes = nodes
         self._numbers = itertools.count(1)
         self._gates: dict[int, Path] = {}
-        self._disks: dict[str, int] = {}
+        self._disks = {POOL: 0}
         self._ahead = 0  # nanoseconds that its monotonic clock is ahead of this host's
 
     def next_number(self) -> int:
@@ -113,8 +114,10 @@ class VagrantNode:
         return done.stdout
 
     def vdev(self, name: str) -> str:
-        """One of the machine's own disks, in the order they are asked for."""
+        """One of the machine's own disks: its pool's is the first, then in the order they are asked for."""
         number = self._disks.setdefault(name, len(self._disks))
+        if number >= len(DISKS):
+            raise MachineError(f"{self.spec.name} has {len(DISKS)} disks, and none left for {name}")
         return f"{BY_NAME}/{DISKS[number]}"
 
     def put(self, path: Path) -> None:

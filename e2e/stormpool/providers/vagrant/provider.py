@@ -7,9 +7,10 @@ from stormpool.lab import Lab
 from stormpool.node import Bringing
 from stormpool.providers.checks import missing
 from stormpool.providers.vagrant import checks
+from stormpool.providers.vagrant.node import DISKS
 from stormpool.providers.vagrant.nodes import CAPABILITIES, MEMORY, VagrantNodes
 
-BESIDE = 512  # MiB: translated code 256, what a disk takes in and a snapshot the rest
+BESIDE = 512  # MiB: translated code 256, what the first disk takes in and a snapshot the rest
 PAYLOAD = 256
 
 
@@ -29,7 +30,7 @@ class Vagrant:
 
     def takes(self, lab: Lab) -> int:
         """The memory that a lab takes, in MiB: machines, and beside them disks and snapshots."""
-        return len(lab.nodes()) * (MEMORY + BESIDE) + PAYLOAD
+        return len(lab.nodes()) * (MEMORY + BESIDE + len(DISKS) * lab.pool_mib) + PAYLOAD
 
     def up(self, lab: Lab, bringing: Bringing) -> VagrantNodes:
         """Bring all nodes of `lab` up, or leave nothing and raise."""
