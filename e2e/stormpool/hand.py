@@ -88,8 +88,12 @@ def told(lab: Written) -> str:
 
 
 def chosen(lab_id: str | None) -> Written:
-    """The lab of that id, or the only one that is up. Raises `Misuse` when there is none, or a choice."""
+    """The lab of that id, or the only one that is up. Raises `Misuse` when there is none, or a choice.
+
+    One that a harness has left which died is only meant where no other is there.
+    """
     found = [lab for lab in ledger.labs() if lab_id in (None, lab.lab_id)]
+    found = [lab for lab in found if ledger.same(lab.harness)] or found
     if len(found) == 1:
         return found[0]
     if not found:
