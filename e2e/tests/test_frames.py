@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import hpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool.tap.frames import (
@@ -121,7 +121,6 @@ def test_headers_may_be_padded_continued_and_prioritised() -> None:
     assert plain(feed(chunks)) == [Opened(1, PUBLISH, ())]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_where_the_bytes_are_cut_does_not_matter(data: st.DataObject) -> None:
     talk = Conversation()
@@ -136,14 +135,12 @@ def test_where_the_bytes_are_cut_does_not_matter(data: st.DataObject) -> None:
     assert feed(chunks) == feed(talk.sent)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(Side), st.binary(max_size=200)), max_size=20))
 def test_no_bytes_do_harm(chunks: list[tuple[Side, bytes]]) -> None:
     broken = [event for event in feed(chunks) if isinstance(event, Broken)]
     assert len(broken) <= 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255), st.integers(0, 5), st.binary(max_size=30))))
 def test_no_frames_do_harm(frames: list[tuple[int, int, int, bytes]]) -> None:
     feed([(Side.CALLER, PREFACE), *((side, frame(*each)) for each in frames for side in Side)])

@@ -1,7 +1,7 @@
 """A history is read back as it was written, and a corrupted one says where."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool.errors import Misuse
@@ -16,7 +16,6 @@ events = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(events))
 def test_it_is_read_back_as_written(written: list[Event]) -> None:
     read = History.decode(b"".join(encode(event) for event in written))

@@ -88,13 +88,13 @@ def register_ops(draw: st.DrawFn) -> RegisterOp:
     return Op(call, asked, draw(answers[what]), ret)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.lists(register_ops(), max_size=6))
 def test_a_register_is_judged_as_by_trying_every_order(ops: list[RegisterOp]) -> None:
     assert (outcome(Register(), ops) is Outcome.VALID) == by_trying_all(Register(), ops)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.integers(0, 1 << 32), st.integers(2, 6), st.integers(1, 4), st.booleans())
 def test_claims_are_judged_as_by_trying_every_order(
     seed: int, operations: int, clients: int, single: bool
@@ -106,7 +106,7 @@ def test_claims_are_judged_as_by_trying_every_order(
     assert (outcome(model, ops) is Outcome.VALID) == by_trying_all(model, ops)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 1 << 32), st.integers(1, 120), st.integers(1, 8), st.booleans())
 def test_what_an_execution_showed_is_never_invalid(
     seed: int, operations: int, clients: int, single: bool

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool import faults, target
@@ -46,28 +46,24 @@ def let_go(lane: Lane, until: int) -> list[tuple[int, int]]:
     return gone
 
 
-@settings(deadline=None)
 @given(shapes, seeds)
 def test_packets_keep_their_order(shape: dict[str, float], seed: str) -> None:
     gone = [number for _, number in passed(shape, seed)]
     assert gone == sorted(gone)
 
 
-@settings(deadline=None)
 @given(shapes, seeds, shares)
 def test_the_same_seed_the_same_fate(shape: dict[str, float], seed: str, reorder: float) -> None:
     asked = {**shape, "reorder": reorder}
     assert passed(asked, seed) == passed(asked, seed)
 
 
-@settings(deadline=None)
 @given(shapes, seeds)
 def test_none_is_early(shape: dict[str, float], seed: str) -> None:
     for at, number in passed(shape, seed):
         assert at >= number * GAP + (shape["delay"] - shape["jitter"]) * SECOND - 1
 
 
-@settings(deadline=None)
 @given(seeds, st.sampled_from(["loss", "duplicate"]))
 def test_shares_are_kept(seed: str, kind: str) -> None:
     """Of 4000 packets a share of 0.25 is 1000, give or take 6 standard deviations (27.4 each)."""
@@ -75,7 +71,6 @@ def test_shares_are_kept(seed: str, kind: str) -> None:
     assert abs(changed - 1000) < 6 * 27.4
 
 
-@settings(deadline=None)
 @given(seeds)
 def test_those_that_overtake_are_not_delayed(seed: str) -> None:
     gone = passed({"delay": 0.05, "reorder": 0.25}, seed)
@@ -86,7 +81,6 @@ def test_those_that_overtake_are_not_delayed(seed: str) -> None:
     assert late == sorted(late)
 
 
-@settings(deadline=None)
 @given(seeds, st.integers(10_000, 500_000))
 def test_no_more_than_the_rate(seed: str, rate: int) -> None:
     gone = passed({"rate": rate}, seed)

@@ -1,7 +1,7 @@
 """What counts as an overlap, and what is told apart."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool.checkers.serialized_controller_calls import ENDING, serialized_controller_calls
@@ -147,7 +147,6 @@ def test_calls_that_only_ask_are_not_judged() -> None:
     assert judge(rpc("a", 0, 10, method="Probe"), rpc("b", 5, 15, method="ListVolumes"))[0] is Outcome.UNKNOWN
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 50)), max_size=30))
 def test_it_finds_just_the_pairs_that_overlap(spans: list[tuple[int, int]]) -> None:
     calls = [rpc(str(number), start, start + length) for number, (start, length) in enumerate(spans)]

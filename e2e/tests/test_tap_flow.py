@@ -271,7 +271,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(CALLS, STEPS, st.sampled_from([3000, 20_000, WINDOW, 1 << 20]), st.integers(1000, 70_000))
 def test_room_is_kept_to_and_nothing_is_stuck(
     calls: list[tuple[str, int, int]], steps: list[tuple[str, int]], initial: int, pace: int
@@ -317,7 +317,6 @@ def test_room_is_kept_to_and_nothing_is_stuck(
         assert WINDOW - LARGEST < one.room <= other.takes == WINDOW
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40_000), max_size=12), st.integers(0, 70_000), st.integers(100, 30_000))
 def test_what_waits_goes_out_whole_and_in_order(sizes: list[int], initial: int, room: int) -> None:
     outlet, came = Outlet(), b""

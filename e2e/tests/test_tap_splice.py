@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormpool.tap.splice import FrameEnds
@@ -19,7 +19,6 @@ def test_nothing_is_said_before_the_server_has_spoken() -> None:
     assert frames.between
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([SETTINGS, ACKNOWLEDGED]), min_size=1), st.integers(1, 40))
 def test_where_frames_end(sent: list[bytes], size: int) -> None:
     frames, data = FrameEnds(), b"".join(sent)
