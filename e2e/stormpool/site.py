@@ -129,7 +129,7 @@ class Site(ABC):
     def copy(self) -> None:
         """Keep the lab as it is now, for `revert`."""
         if self._collector is not None:
-            self._collector.part()
+            self._collector.part(self._nodes.pace)
         self._nodes.copy()
         self._rejoined()
 

@@ -17,8 +17,9 @@ from stormpool.lab import Lab
 from stormpool.runner import Asked, Run, lab_up
 from stormpool.store import Recorder
 from stormpool.watch import Watch
-from stormpool.workers import pool
+from stormpool.workers import pool, worker
 from stormpool.workers.pool import Workers
+from stormpool.workers.story import Story
 from stormpool.workers.worker import Done, Order
 
 CARRIES_OUT = """
@@ -169,3 +170,22 @@ def test_a_labs_own_run_keeps_its_script(monkeypatch: pytest.MonkeyPatch, tmp_pa
     with lab_without_a_host(monkeypatch, tmp_path, []) as (run, _):
         pass
     assert run.directory.script.exists()
+
+
+def test_a_lab_is_as_small_as_its_provider_is_to_have_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wanted: list[Lab] = []
+
+    def not_brought_up(asked: Asked, *_: object) -> None:
+        assert asked.script is not None
+        wanted.append(asked.script.lab)
+        raise MachineError("not here")
+
+    monkeypatch.setattr(worker, "written", not_brought_up)
+    large = Lab(servers=3, clients=3)
+    asked = Asked(large, "test_story.py", out=tmp_path, provider="vagrant:1+2")
+    bench = worker.Bench(asked, Story("test_story.py", large, lambda _: None), worker.Speech(1))
+    with pytest.raises(MachineError, match="not here"):
+        bench.carry_out(Order(1))
+    assert [(lab.servers, lab.clients) for lab in wanted] == [(1, 2)]

@@ -138,16 +138,19 @@ class Collector:
         for error in self._unread:
             raise MachineError(f"what a tap told could not be written down: {error!r}") from error
 
-    def part(self) -> None:
+    def part(self, pace: float) -> None:
         """Have every tap part, and return when all have: then their nodes can be copied.
 
-        A tap that comes back, of a node or of a copy of it, is heard on from where it was.
+        `pace`: how many times as long that may take there. A tap that comes back, of a node or of a copy of
+        it, is heard on from where it was.
         """
         self._parting = True
         self._parted.clear()
         for tap in list(self._taps):
             _say(tap, self._orders, {"part": True})
-        wait_until("every tap has parted", lambda: self._taps, lambda taps: not taps, timeout=HEAR_OUT)
+        wait_until(
+            "every tap has parted", lambda: len(self._taps), lambda taps: taps == 0, timeout=HEAR_OUT * pace
+        )
         self._parting = False
 
     def wait_rejoined(self) -> None:

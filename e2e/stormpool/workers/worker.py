@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -70,7 +71,7 @@ class Bench:
 
     def __init__(self, asked: Asked, told: story.Story, speech: Speech) -> None:
         self._asked = asked
-        self._story = told
+        self._story = replace(told, lab=asked.lab)  # as small as its provider is to have it
         self._come_to = speech.come_to
         self._lab: Lab | None = None  # as which the lab stands
         self._about: About | None = None  # what is said of the lab
