@@ -54,7 +54,7 @@ class Node(Protocol):
     spec: NodeSpec
     address: str  # its IPv4 address in the lab's own network
     disk: str  # a directory on the node that outlives its crash
-    has_zfs: bool  # whether its kernel serves ZFS; else a daemon must
+    zfs_in_kernel: bool  # whether its kernel serves ZFS; else a daemon must
 
     @property
     def up(self) -> bool:

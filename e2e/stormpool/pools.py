@@ -27,7 +27,7 @@ exit $?"""
 
 def start(node: Node, size_mib: int, log: Path) -> None:
     """Make a node's pool, or bring back the one on its disk; start the daemon first where one is needed."""
-    if not node.has_zfs:
+    if not node.zfs_in_kernel:
         _serve(node, log)
         node.run(["mkdir", "-p", _vdevs(node)])
     if POOL in imported(node):
@@ -35,7 +35,7 @@ def start(node: Node, size_mib: int, log: Path) -> None:
     elif _is_on_disk(node):
         import_own(node)
     else:
-        if not node.has_zfs:
+        if not node.zfs_in_kernel:
             node.run(["truncate", f"--size={size_mib}M", vdev(node)])
         node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
     node.run(["zfs", "mount", "-a"])  # the daemon mounts nothing by itself
@@ -57,7 +57,7 @@ def _serve(node: Node, log: Path) -> None:
 
 def _is_on_disk(node: Node) -> bool:
     """Whether a node's own disk has its pool on it."""
-    if not node.has_zfs:
+    if not node.zfs_in_kernel:
         return node.run(["test", "-e", vdev(node)], check=False).code == 0
     found = node.run(["zpool", "import", "-d", _vdevs(node)], check=False).stdout
     return f"pool: {POOL}\n" in found
@@ -85,7 +85,7 @@ def imported(node: Node) -> list[str]:
 
 def status(node: Node, pool: str) -> str:
     """What `zpool status` says of a pool; disks by their whole paths, as zfs-fuse has them anyway."""
-    return node.run(["zpool", "status", *(["-P"] if node.has_zfs else []), pool]).stdout
+    return node.run(["zpool", "status", *(["-P"] if node.zfs_in_kernel else []), pool]).stdout
 
 
 def suspended(node: Node, pool: str) -> bool:
@@ -96,7 +96,7 @@ def suspended(node: Node, pool: str) -> bool:
 
 def refuse_writes(node: Node, pool: str) -> None:
     """Have every write to the disks of a pool fail; where a daemon serves ZFS, to those of every pool."""
-    if not node.has_zfs:
+    if not node.zfs_in_kernel:
         _limit_writes(node, "0")
         return
     for disk in disks.of(node, pool):
@@ -105,7 +105,7 @@ def refuse_writes(node: Node, pool: str) -> None:
 
 def take_writes(node: Node, pool: str) -> None:
     """Undo `refuse_writes`; nothing happens where nothing was refused."""
-    if not node.has_zfs:
+    if not node.zfs_in_kernel:
         _limit_writes(node, "unlimited")
         return
     for disk in disks.of(node, pool):

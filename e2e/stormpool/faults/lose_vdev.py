@@ -27,7 +27,7 @@ class LoseVdev(Fault, frozen=True):
         """Mirror it and take it offline."""
         node = scene.site.nodes[scene.node(self.target)]
         own, other = pools.vdev(node), pools.vdev(node, OTHER)
-        if not node.has_zfs:
+        if not node.zfs_in_kernel:
             node.run(["truncate", f"--reference={own}", other])
         node.run(["zpool", "attach", "-f", POOL, own, other])
         _once_resilvered(node, "offline", own)
@@ -40,7 +40,7 @@ class LoseVdev(Fault, frozen=True):
             if other in pools.status(node, POOL):
                 node.run(["zpool", "online", POOL, own])
                 _once_resilvered(node, "detach", other)
-            if not node.has_zfs:
+            if not node.zfs_in_kernel:
                 node.run(["rm", "-f", other])
 
 

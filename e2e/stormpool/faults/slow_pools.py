@@ -27,7 +27,7 @@ class SlowPools(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Begin to slow them down."""
         node = scene.site.nodes[scene.node(self.target)]
-        if node.has_zfs:
+        if node.zfs_in_kernel:
             for disk in _disks(node):
                 disks.slow(node, disk, self.stopped)
         else:
@@ -38,7 +38,7 @@ class SlowPools(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Do it no more."""
         for node in scene.clients_hit():
-            if node.has_zfs:
+            if node.zfs_in_kernel:
                 for disk in _disks(node):
                     disks.mend(node, disk)
             else:

@@ -35,7 +35,7 @@ class NamespaceNode:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
-        self.has_zfs = False
+        self.zfs_in_kernel = False
         self._init: int | None = None
         self._nest = nest
         self._cgroups = tuple(cgroup_dirs)

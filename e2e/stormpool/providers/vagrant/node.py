@@ -37,7 +37,7 @@ class VagrantNode:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
-        self.has_zfs = True
+        self.zfs_in_kernel = True
         self.up = True
         self.way = way
         self.processes: list[VagrantProcess] = []
