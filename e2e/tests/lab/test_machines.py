@@ -168,6 +168,7 @@ def test_the_reference_plugin_has_devices_and_keys_there(client: VagrantNode) ->
         "key while it is staged": "available",
         "key once it is unstaged": "unavailable",
         "on the disk": {"dark": False, "clear": True},
+        "key that the mutant keeps": "available",
     }
 
 

@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +30,30 @@ def main() -> None:
     """Ask, and tell."""
     Path(STAGING).mkdir(parents=True)
     disk = sys.argv[1]
+    with plugin() as ask:
+        a_device(ask)
+        an_encrypted_volume(ask, disk)
+    with plugin("keeps_key") as ask:
+        ask.create("by the mutant", "kept", FILES, KEY, kind="dataset", encryption="on")
+        ask.stage("staged by the mutant", "kept", FILES, KEY)
+        ask.take_down("by the mutant", "kept")
+        SEEN["key that the mutant keeps"] = prop("keystatus", "tank/kept")
+        ask.delete("deleted by the mutant", "kept")
+    print(json.dumps(SEEN))
+
+
+@contextmanager
+def plugin(mutant: str = "") -> Iterator["Plugin"]:
+    """The plugin, running."""
     argv = [sys.executable, "-m", "zfs_csi", "--node=client1", "--cloud=/run/kinds/cloud"]
-    with subprocess.Popen(argv, env={**os.environ, "CSI_ENDPOINT": f"unix://{SOCKET}"}, stdout=2) as plugin:
+    env = {**os.environ, "CSI_ENDPOINT": f"unix://{SOCKET}", "ZFS_CSI_MUTANT": mutant}
+    with subprocess.Popen(argv, env=env, stdout=2) as process:
         try:
             with grpc.insecure_channel(f"unix:{SOCKET}") as channel:
                 grpc.channel_ready_future(channel).result(60)
-                ask = Plugin(channel)
-                a_device(ask)
-                an_encrypted_volume(ask, disk)
+                yield Plugin(channel)
         finally:
-            plugin.terminate()
-    print(json.dumps(SEEN))
+            process.terminate()
 
 
 class Plugin:
