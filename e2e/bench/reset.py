@@ -46,7 +46,7 @@ def measure(story: Path, version: str, provider: str, runs: int, parallel: int) 
                 seconds.append(done.seconds)
                 if done.spent:
                     spent += 1
-                    print(done.spent)
+                    print(done.spent, RunDirectory.existing(Path(done.run)).about().error)
                 else:
                     resets.append(done.reset)
                 run = RunDirectory.existing(Path(done.run))
