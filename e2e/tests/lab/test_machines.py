@@ -63,6 +63,11 @@ def server(machines: VagrantNodes) -> VagrantNode:
     return machines.nodes["server1"]
 
 
+def uptime(node: VagrantNode) -> float:
+    """Seconds, by its monotonic clock, which timers and leases go by."""
+    return float(node.run(["cat", "/proc/uptime"]).stdout.split()[0])
+
+
 def round_trip(one: VagrantNode, other: VagrantNode) -> float | None:
     """Seconds that a packet takes to another machine and back; None where it does not arrive in two."""
     said = one.run(["busybox", "ping", "-c", "1", "-W", "2", other.address], check=False).stdout
@@ -195,9 +200,10 @@ def test_a_copy_knows_nothing_of_what_came_after(
         client.run(["sh", "-c", "touch /marker && zfs create tank/marker && sync"])
         client.start("x", ["socat", "UNIX-LISTEN:/run/odd", "PIPE"], env={}, log=tmp_path / "other")
         machines.links.drop([("server1", "client1")], "a")
-        began = time.monotonic()
+        began, up_for = time.monotonic(), uptime(client)
         machines.revert()
         print(f"set back in {time.monotonic() - began:.1f} s")
+        assert uptime(client) < up_for  # else every lease would be over at once
         assert client.run(["test", "-e", "/marker"], check=False).code == 1
         assert client.run(["zfs", "list", "-H", "-o", "name"]).stdout.split() == ["tank"]
         assert client.run(["pidof", "socat"], check=False).code == 1
