@@ -165,11 +165,12 @@ def doubled_plugins(look: Look) -> Iterator[str]:
 
 def zombies(look: Look) -> Iterator[str]:
     """Processes of agents and plugins that have ended, and that nobody has waited for."""
-    programs = {each.name for each in look.processes.values() if each.is_agent or each.is_plugin}
+    agents = {each.name for each in look.processes.values() if each.is_agent}
+    plugins = {each.name for each in look.processes.values() if each.is_plugin}  # python3, at times
     for process in look.processes.values():
         starter = look.processes.get(process.parent)
         theirs = starter is not None and (starter.is_agent or starter.is_plugin or bool(starter.companion))
-        left = process.parent == INIT and process.name in programs
+        left = process.name in agents or (process.parent == INIT and process.name in plugins)
         if process.state == "Z" and (theirs or left):
             yield f"process {process.pid} ({process.name}) has ended; its parent is {starter or 'none'}"
 

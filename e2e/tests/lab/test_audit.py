@@ -144,13 +144,13 @@ HARMS = (
     Harm(
         {
             "every_mount_has_its_allocation": (
-                f".* is mounted at {CSI}/per-alloc/{GONE}/vol9/rw: of allocation 00000000, .* is gone",
-                f".* is mounted at {CSI}/staging/default/vol9/rw: staged, and published for no allocation",
+                f".* is mounted at {CSI}/per-alloc/{GONE}/vol9/rw-x: of allocation 00000000, .* is gone",
+                f".* is mounted at {CSI}/staging/default/vol9/rw-x: staged, and published for no allocation",
             )
         },
         f"for at in per-alloc/{GONE} staging/default; do"
-        f" mkdir -p {CSI}/$at/vol9/rw && mount --bind /tank {CSI}/$at/vol9/rw; done",
-        f"umount {CSI}/per-alloc/{GONE}/vol9/rw {CSI}/staging/default/vol9/rw",
+        f" mkdir -p {CSI}/$at/vol9/rw-x && mount --bind /tank {CSI}/$at/vol9/rw-x; done",
+        f"umount {CSI}/per-alloc/{GONE}/vol9/rw-x {CSI}/staging/default/vol9/rw-x",
     ),
     Harm(
         {  # what is mounted over one is over its peers, too (mount_namespaces(7))
