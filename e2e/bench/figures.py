@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 
 def quantile(values: list[float], share: float) -> float:
     """The value below which that share of them is."""
     return sorted(values)[int(len(values) * share)]
+
+
+def spread(name: str, values: Sequence[float]) -> dict[str, float]:
+    """The median of some values, the least and the most of them, as figures."""
+    return {f"{name}_median": median(values), f"{name}_least": min(values), f"{name}_most": max(values)}
 
 
 def show(figures: Mapping[str, object], *, as_json: bool) -> None:

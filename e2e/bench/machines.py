@@ -9,13 +9,12 @@ Each lab is copied once it is ready, and set back again and again: until all mac
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from figures import show
+from figures import show, spread
 from stormpool.lab import Lab
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
@@ -54,15 +53,9 @@ def measure(rounds: int, reverts: int, nomad: str) -> dict[str, object]:
         for _ in range(rounds):
             taken.append(once(lab, nomad, reverts))
             print(machines, taken[-1], file=sys.stderr, flush=True)
-        back = [each for one in taken for each in one[2]]
-        for name, times in (
-            ("ready", [one[0] for one in taken]),
-            ("copy", [one[1] for one in taken]),
-            ("revert", back),
-        ):
-            result[f"{machines}_{name}_s_median"] = statistics.median(times)
-            result[f"{machines}_{name}_s_least"] = min(times)
-            result[f"{machines}_{name}_s_most"] = max(times)
+        result |= spread(f"{machines}_ready_s", [ready for ready, _, _ in taken])
+        result |= spread(f"{machines}_copy_s", [copied for _, copied, _ in taken])
+        result |= spread(f"{machines}_revert_s", [each for *_, back in taken for each in back])
     return result
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from figures import show
+from figures import show, spread
 from stormpool import observer
 from stormpool.conform.judging import nodes_up
 from stormpool.providers.vagrant import Vagrant
@@ -66,9 +65,7 @@ def measure(datasets: int, rounds: int) -> dict[str, object]:
     result: dict[str, object] = {"datasets": datasets}
     for way, pairs in times.items():
         for name, values in zip(("first", "again"), zip(*pairs, strict=True), strict=True):
-            result[f"{way}_{name}_s_median"] = statistics.median(values)
-            result[f"{way}_{name}_s_least"] = min(values)
-            result[f"{way}_{name}_s_most"] = max(values)
+            result |= spread(f"{way}_{name}_s", values)
     return result
 
 

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from figures import show
+from figures import show, spread
 from stormpool.errors import MachineError
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
@@ -44,33 +44,25 @@ def measure(story: Path, version: str, provider: str, runs: int, parallel: int) 
                     print(done)
                     continue
                 seconds.append(done.seconds)
+                run = RunDirectory.existing(Path(done.run))
+                judged, error = run.judged(), run.about().error
                 if done.spent:
                     spent += 1
-                    print(done.spent, RunDirectory.existing(Path(done.run)).about().error)
+                    print(done.spent, error)
                 else:
                     resets.append(done.reset)
-                run = RunDirectory.existing(Path(done.run))
-                judged = run.judged()
                 outcomes[judged.outcome if judged else "not judged"] += 1
-                print(
-                    version,
-                    len(seconds),
-                    f"{done.seconds:.0f} s",
-                    dict(outcomes),
-                    file=sys.stderr,
-                    flush=True,
-                )
+                said = f"{version} {len(seconds)} {done.seconds:.0f} s {dict(outcomes)}"
+                print(said, file=sys.stderr, flush=True)
                 if judged is None or judged.outcome is not Outcome.VALID:
                     alarms += [each.why for each in run.read_verdicts() if each.outcome is not Outcome.VALID]
-                    alarms += [run.about().error] if run.about().error else []
+                    alarms += [error] if error else []
                 run.remove()
     took = time.monotonic() - began
     return {
         f"{version}_runs": runs,
         f"{version}_an_hour": 3600 * runs / took,
-        f"{version}_run_s_median": statistics.median(seconds),
-        f"{version}_run_s_least": min(seconds),
-        f"{version}_run_s_most": max(seconds),
+        **spread(f"{version}_run_s", seconds),
         f"{version}_reset_s_median": statistics.median(resets),
         f"{version}_reset_s_p95": statistics.quantiles(resets, n=20)[-1] if len(resets) > 1 else resets[0],
         f"{version}_reset_s_worst": max(resets),

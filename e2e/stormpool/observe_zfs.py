@@ -52,10 +52,10 @@ def file_systems() -> dict[str, int] | None:
     """The file systems of all pools, each with the time it was made, in seconds since the epoch."""
     if not is_in_kernel():
         return _lines()
-    names, core = _pools_of_kernel(), _core()
+    names = _pools_of_kernel()
     if names is None:  # commands would leave out what is in a suspended pool, and end with 0
         return None
-    if core is not None:
+    if (core := _core()) is not None:
         return _walked(core, names)
     said = _json("zfs", "list", "-j", "-p", "-t", "filesystem", "-o", "creation")
     if said is None:

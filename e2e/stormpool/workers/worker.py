@@ -18,7 +18,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -71,7 +70,7 @@ class Bench:
 
     def __init__(self, asked: Asked, told: story.Story, speech: Speech) -> None:
         self._asked = asked
-        self._story = replace(told, lab=asked.lab)  # as small as its provider is to have it
+        self._story = told
         self._come_to = speech.come_to
         self._lab: Lab | None = None  # as which the lab stands
         self._about: About | None = None  # what is said of the lab
@@ -80,8 +79,8 @@ class Bench:
 
     def carry_out(self, order: Order) -> Done:
         """Make one run, on the lab that is there where that will do."""
-        script = at_home(typed(order.script), self._story.lab) if order.script else None
-        lab = script.lab if script else self._story.lab
+        script = at_home(typed(order.script), self._asked.lab) if order.script else None
+        lab = script.lab if script else self._asked.lab
         if order.fresh or self._reuse is None or self._lab != lab:
             self.clear()
             self._stand(lab)
@@ -141,7 +140,7 @@ class Bench:
 
     def _for(self, scenario: str, seed: int, script: Script | None, out: Path) -> Asked:
         asked = self._asked
-        return Asked(self._story.lab, scenario, asked.nomad, seed, out, asked.provider, script)
+        return Asked(asked.lab, scenario, asked.nomad, seed, out, asked.provider, script)
 
 
 class Orders:
