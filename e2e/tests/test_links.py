@@ -1,5 +1,6 @@
 """What a shaped link does to packets, and what is asked of links by several at once; without a network."""
 
+import socket
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from stormpool.errors import Misuse
 from stormpool.links import Shape, Standing
 from stormpool.providers import firewall, netem
 from stormpool.providers.link.lane import MOST, SECOND, Lane
+from stormpool.providers.link.relay import BURST, VNET_HDR, Way
 
 GAP = 1_000_000  # nanoseconds between two packets
 SIZE = 1000  # bytes
@@ -153,3 +155,19 @@ def test_words_for_netem() -> None:
 def test_words_for_the_firewall() -> None:
     assert "ip saddr { 10.77.0.1, 10.77.0.2 } drop" in firewall.rules(["10.77.0.1", "10.77.0.2"])
     assert firewall.rules([]) == "add table inet stormpool\ndelete table inet stormpool\n"
+
+
+def test_what_has_come_is_sent_on_at_the_end_though_nobody_has_read_it() -> None:
+    """Once a relay was told to end before it had read all of a burst, and the rest of it was lost."""
+    (sender, source), (sink, receiver) = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
+    with sender, source, sink, receiver:
+        for end in (source, receiver):
+            end.setblocking(False)
+        way = Way("from here", source, sink)
+        way.shape({"delay": 10})
+        burst = [bytes(VNET_HDR) + number.to_bytes(4, "big") for number in range(BURST + 1)]
+        for packet in burst:
+            sender.send(packet)
+        way.read()
+        way.end()
+        assert [receiver.recv(100) for _ in burst] == burst

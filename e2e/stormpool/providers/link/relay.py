@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from stormpool.providers.link.lane import SECOND, Lane
+from stormpool.providers.link.lane import MOST, SECOND, Lane
 
 SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 263, 15, 23  # packet(7), <linux/if_packet.h>
 SO_RCVBUFFORCE = 33
@@ -57,10 +57,10 @@ class Way:
         self.end()
         self._lane = Lane(shape, f"{shape.get('seed', 0)} {self._name}")
 
-    def read(self) -> None:
+    def read(self, most: int = BURST) -> None:
         """Take in what has come."""
         with contextlib.suppress(BlockingIOError):
-            for _ in range(BURST):
+            for _ in range(most):
                 packet = self.source.recv(LONGEST)
                 self._lane.take(packet, len(packet) - VNET_HDR, time.monotonic_ns())
 
@@ -69,7 +69,8 @@ class Way:
         self._send(self._lane.due(time.monotonic_ns()))
 
     def end(self) -> None:
-        """Let all go on."""
+        """Let all go on that has come, also what nobody has read yet."""
+        self.read(MOST)  # not until there is none: others may go on sending
         self._send(self._lane.rest())
 
     def wait(self) -> float | None:
