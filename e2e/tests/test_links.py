@@ -159,7 +159,9 @@ def test_words_for_the_firewall() -> None:
 
 def test_what_has_come_is_sent_on_at_the_end_though_nobody_has_read_it() -> None:
     """Once a relay was told to end before it had read all of a burst, and the rest of it was lost."""
-    (sender, source), (sink, receiver) = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
+    (sender, source), (sink, receiver) = (
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)
+    )
     with sender, source, sink, receiver:
         for end in (source, receiver):
             end.setblocking(False)

@@ -51,6 +51,7 @@ class Case:
     kind: Kind = WRITES
     plan: Plan = field(default_factory=Plan)
     count: int = 1
+    nightly: bool = False  # its guarantee is turned red by another, too
 
 
 CASES = [
@@ -59,6 +60,7 @@ CASES = [
         "forgets_attempts",
         {guarantees.no_orphaned_executor: "was left"},
         plan=UNHEARD,
+        nightly=True,
     ),
     Case(
         "no_reattach",
@@ -71,6 +73,7 @@ CASES = [
         ONCE,
         plan=PLUGIN_KILLED + once_it_runs(3.0, faults.KillExecutor(job="task1")),
         count=2,
+        nightly=True,
     ),
     Case(
         "wrong_exit_code",
@@ -81,13 +84,17 @@ CASES = [
         "task_outlives_executor",
         {guarantees.no_orphaned_executor: "lives on without an executor"},
         plan=once_it_runs(1.5, faults.KillExecutor(job="task1")),
+        nightly=True,
     ),
     Case("keeps_dataset", {guarantees.dataset_lives_as_long: "was left"}),
     Case("second_plugin", {guarantees.one_plugin_process: "2 processes of plugin zfs_driver"}),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.mutant)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.mutant, marks=[pytest.mark.nightly] * case.nightly) for case in CASES],
+)
 def test_a_mutant_is_caught(case: Case, tmp_path: Path) -> None:
     lab = Lab(plugins=[driver.zfs(mutant=case.mutant)])
     asked = Asked(lab=lab, scenario=f"mutant {case.mutant}", out=tmp_path, seed=1)

@@ -54,6 +54,7 @@ def test_a_mutant_is_caught(case: Case, tmp_path: Path) -> None:
         assert any(words in witness.what for witness in verdict.witnesses), verdict
 
 
+@pytest.mark.nightly
 def test_a_volume_that_moves_by_half_is_caught(tmp_path: Path) -> None:
     lab = Lab(servers=1, clients=2, plugins=[csi.zfs(kind="moving", mutant="half_moved")])
     with running(Asked(lab=lab, scenario="half moved", out=tmp_path, seed=1)) as cluster:

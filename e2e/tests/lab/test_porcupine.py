@@ -9,7 +9,7 @@ from claim_histories import Shape, mutated, seen
 from porcupine import Asked, ours, porcupines
 from stormpool.verdict import Outcome
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 HISTORIES = 6_000
 PLENTY = 10_000_000
