@@ -108,7 +108,7 @@ def measure(cuts: int, seed: int) -> dict[str, object]:
         nodes_up(Vagrant(), secrets.token_hex(4), Path(scratch)) as nodes,
     ):
         node = nodes.nodes["client1"]
-        node.run(["zpool", "create", OTHER, pools.vdev(node, OTHER)])
+        node.run(["zpool", "create", OTHER, node.vdev(OTHER)])
         for number in range(cuts):
             came = cut(nodes, node, number, chance.uniform(*WITHIN))
             for name, (told, found, others) in came.items():

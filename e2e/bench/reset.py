@@ -9,68 +9,82 @@ The story that is told when none is named has no fault in it: what is not valid 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from figures import show, spread
+from figures import quantile, show, spread
 from stormpool.errors import MachineError
 from stormpool.store import RunDirectory
 from stormpool.verdict import Outcome
 from stormpool.workers.pool import Workers
-from stormpool.workers.worker import Order
+from stormpool.workers.worker import Done, Order
 
 STORY = Path(__file__).parents[2] / "scenarios" / "csi" / "test_volumes_are_attached_and_detached.py"
 
 
+@dataclass
+class Tally:
+    """What the runs of one version came to."""
+
+    version: str
+    seconds: list[float] = field(default_factory=list)
+    resets: list[float] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    alarms: list[str] = field(default_factory=list)
+    spent: int = 0
+    failed: int = 0
+
+    def count(self, done: Done | MachineError) -> None:
+        """One run more, or a lab that could not run one; the run's directory is taken away."""
+        if isinstance(done, MachineError):
+            self.failed += 1
+            print(done)
+            return
+        run = RunDirectory.existing(Path(done.run))
+        judged, error = run.judged(), run.about().error
+        self.seconds.append(done.seconds)
+        self.outcomes[judged.outcome if judged else "not judged"] += 1
+        if done.spent:
+            self.spent += 1
+            print(done.spent, error)
+        else:
+            self.resets.append(done.reset)
+        if judged is None or judged.outcome is not Outcome.VALID:
+            self.alarms += [each.why for each in run.read_verdicts() if each.outcome is not Outcome.VALID]
+            self.alarms += [error] if error else []
+        run.remove()
+        so_far = f"{self.version} {len(self.seconds)} {done.seconds:.0f} s {dict(self.outcomes)}"
+        print(so_far, file=sys.stderr, flush=True)
+
+    def figures(self, took: float) -> dict[str, object]:
+        """To show, by name; all runs `took` so many seconds together."""
+        told = {
+            "runs": len(self.seconds),
+            "an_hour": 3600 * len(self.seconds) / took,
+            **spread("run_s", self.seconds),
+            **spread("reset_s", self.resets),
+            "reset_s_p95": quantile(self.resets, 0.95),
+            "labs_spent": self.spent,
+            "failed": self.failed,
+            "outcomes": dict(self.outcomes),
+            "alarms": self.alarms,
+        }
+        return {f"{self.version}_{name}": figure for name, figure in told.items()}
+
+
 def measure(story: Path, version: str, provider: str, runs: int, parallel: int) -> dict[str, object]:
     """Run it so many times, and say what came of it."""
-    resets: list[float] = []
-    seconds: list[float] = []
-    outcomes: Counter[str] = Counter()
-    alarms: list[str] = []
-    spent = failed = 0
-    began = time.monotonic()
+    tally, began = Tally(version), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch)
         argv = [str(story), version, provider, scratch]
-        with Workers(parallel, argv, out, lambda _: None) as workers:
+        with Workers(parallel, argv, Path(scratch), lambda _: None) as workers:
             for _, done in workers.run((str(seed), Order(seed)) for seed in range(runs)):
-                if isinstance(done, MachineError):
-                    failed += 1
-                    print(done)
-                    continue
-                seconds.append(done.seconds)
-                run = RunDirectory.existing(Path(done.run))
-                judged, error = run.judged(), run.about().error
-                if done.spent:
-                    spent += 1
-                    print(done.spent, error)
-                else:
-                    resets.append(done.reset)
-                outcomes[judged.outcome if judged else "not judged"] += 1
-                said = f"{version} {len(seconds)} {done.seconds:.0f} s {dict(outcomes)}"
-                print(said, file=sys.stderr, flush=True)
-                if judged is None or judged.outcome is not Outcome.VALID:
-                    alarms += [each.why for each in run.read_verdicts() if each.outcome is not Outcome.VALID]
-                    alarms += [error] if error else []
-                run.remove()
-    took = time.monotonic() - began
-    return {
-        f"{version}_runs": runs,
-        f"{version}_an_hour": 3600 * runs / took,
-        **spread(f"{version}_run_s", seconds),
-        f"{version}_reset_s_median": statistics.median(resets),
-        f"{version}_reset_s_p95": statistics.quantiles(resets, n=20)[-1] if len(resets) > 1 else resets[0],
-        f"{version}_reset_s_worst": max(resets),
-        f"{version}_labs_spent": spent,
-        f"{version}_failed": failed,
-        f"{version}_outcomes": dict(outcomes),
-        f"{version}_alarms": alarms,
-    }
+                tally.count(done)
+    return tally.figures(time.monotonic() - began)
 
 
 def main() -> None:

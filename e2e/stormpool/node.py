@@ -1,7 +1,7 @@
 """What a node is to everything above the providers: a place to run commands, start processes, keep files.
 
 A provider (network namespaces, containers, virtual machines) brings nodes up and hands them out as these
-two protocols; nothing above may know which it was.
+protocols; nothing above may know which it was.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from stormpool.capability import Capability
 from stormpool.lab import Lab, NodeSpec
@@ -17,6 +17,9 @@ from stormpool.ledger import Written
 from stormpool.links import Pair, Shape
 from stormpool.shell import Completed
 from stormpool.sockets import ShortPaths
+
+if TYPE_CHECKING:
+    from stormpool.companions import Companions
 
 
 class Process(Protocol):
@@ -48,13 +51,34 @@ class Stream(Protocol):
         """
 
 
+class Zfs(Protocol):
+    """What serves ZFS on a node, its kernel or a daemon; what makes pools ill or slow asks it to."""
+
+    in_kernel: bool  # then who asks for ZFS opens a device, and libzfs_core can be asked
+
+    def serve(self, log: Path) -> None:
+        """Have it served, from now on or again; `log` takes what a daemon says."""
+
+    def refuse_writes(self, pool: str) -> None:
+        """Have every write to a pool's disks fail; a daemon's to those of every pool."""
+
+    def take_writes(self, pool: str) -> None:
+        """Undo `refuse_writes`; nothing happens where nothing was refused."""
+
+    def slow(self, stopped: float, running: float, companions: Companions) -> None:
+        """Have all pools be slow (see `stormpool.faults.SlowPools`)."""
+
+    def quicken(self, companions: Companions) -> None:
+        """Undo `slow`; nothing happens where nothing was slow."""
+
+
 class Node(Protocol):
     """One machine of a lab."""
 
     spec: NodeSpec
     address: str  # its IPv4 address in the lab's own network
     disk: str  # a directory on the node that outlives its crash
-    zfs_in_kernel: bool  # whether its kernel serves ZFS; else a daemon must
+    zfs: Zfs  # what serves its pools
 
     @property
     def up(self) -> bool:

@@ -18,5 +18,5 @@ def command(python: str, node: Node, *asked: str) -> list[str]:
     It needs nothing but the interpreter, which starts in half the time without its packages; but where the
     kernel has ZFS pyzfs is one of them.
     """
-    alone = [] if node.zfs_in_kernel else ["-S"]
+    alone = [] if node.zfs.in_kernel else ["-S"]
     return [python, "-I", *alone, "-c", MAIN, str(PACKAGES), *asked]

@@ -1,66 +1,29 @@
-"""A real ZFS pool on every client, named `tank`, on a disk of the node's own.
-
-Where a node's kernel has no ZFS, zfs-fuse serves it from user space (pool version 23): real pools, datasets
-and snapshots, no kernel module.
-"""
+"""A real ZFS pool on every client, named `tank`, on a disk of the node's own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from stormpool import disks
-from stormpool.errors import MachineError
-from stormpool.node import Node, Process
-from stormpool.wait import wait_until
+from stormpool.node import Node
 
 POOL = "tank"
-ARC_MIB = 16  # the cache of one daemon: a lab has many
-READY_TIMEOUT = 20.0  # seconds until the daemon answers; 0.1 on an idle machine
-DAEMON = "zfs-fuse"
 
-# The shell waits for the daemon: who waits for the shell is not stopped along with a daemon that is. And a
-# write past a limit on files' sizes fails, as on a broken disk, where it would end the daemon.
-START = """trap '' XFSZ
-"$@"
-exit $?"""
+# A disk that is a device of the node's is there; one that is a file is made, and removed.
+MAKE = '[ -b "$1" ] || { mkdir -p "${1%/*}" && truncate "$2" "$1"; }'
+REMOVE = '[ -b "$1" ] || rm -f "$1"'
 
 
 def start(node: Node, size_mib: int, log: Path) -> None:
-    """Make a node's pool, or bring back the one on its disk; start the daemon first where one is needed."""
-    if not node.zfs_in_kernel:
-        _serve(node, log)
-        node.run(["mkdir", "-p", _vdevs(node)])
+    """Make a node's pool, or bring back the one on its disk, once ZFS is served there."""
+    node.zfs.serve(log)
     if POOL in imported(node):
         pass  # who serves ZFS has brought it back by itself
     elif _is_on_disk(node):
         import_own(node)
     else:
-        if not node.zfs_in_kernel:
-            node.run(["truncate", f"--size={size_mib}M", vdev(node)])
-        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, vdev(node)])
+        _make(node, node.vdev(POOL), f"--size={size_mib}M")
+        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, node.vdev(POOL)])
     node.run(["zfs", "mount", "-a"])  # the daemon mounts nothing by itself
-
-
-def _serve(node: Node, log: Path) -> None:
-    """Start a node's daemon."""
-    options = ["--no-daemon", "--no-kstat-mount", "--max-arc-size", str(ARC_MIB)]
-    daemon = node.start(
-        f"{DAEMON} of {node.spec.name}", ["sh", "-c", START, "sh", DAEMON, *options], env={}, log=log
-    )
-    wait_until(
-        f"{DAEMON} of {node.spec.name} answers",
-        lambda: _answers(node, daemon, log),
-        timeout=READY_TIMEOUT,
-        every=0.02,
-    )
-
-
-def _is_on_disk(node: Node) -> bool:
-    """Whether a node's own disk has its pool on it."""
-    if not node.zfs_in_kernel:
-        return node.run(["test", "-e", vdev(node)], check=False).code == 0
-    found = node.run(["zpool", "import", "-d", _vdevs(node)], check=False).stdout
-    return f"pool: {POOL}\n" in found
 
 
 def import_own(node: Node) -> None:
@@ -68,14 +31,16 @@ def import_own(node: Node) -> None:
     node.run(["zpool", "import", "-f", "-d", _vdevs(node), POOL])
 
 
-def vdev(node: Node, name: str = POOL) -> str:
-    """The disk that a node's own pool is on, or another beside it."""
-    return node.vdev(name)
+def add_vdev(node: Node, name: str) -> str:
+    """A disk beside the one that a node's own pool is on, no smaller than that."""
+    path = node.vdev(name)
+    _make(node, path, f"--reference={node.vdev(POOL)}")
+    return path
 
 
-def daemon_of(node: Node) -> int:
-    """The pid of a node's daemon, as the node sees it. Raises `CommandFailed` when it does not run."""
-    return int(node.run(["pidof", "-s", DAEMON]).stdout)
+def remove_vdev(node: Node, name: str) -> None:
+    """Undo `add_vdev`."""
+    node.run(["sh", "-c", REMOVE, "sh", node.vdev(name)])
 
 
 def imported(node: Node) -> list[str]:
@@ -84,8 +49,8 @@ def imported(node: Node) -> list[str]:
 
 
 def status(node: Node, pool: str) -> str:
-    """What `zpool status` says of a pool; disks by their whole paths, as zfs-fuse has them anyway."""
-    return node.run(["zpool", "status", *(["-P"] if node.zfs_in_kernel else []), pool]).stdout
+    """What `zpool status` says of a pool; disks by their whole paths (zfs-fuse), or by name (OpenZFS)."""
+    return node.run(["zpool", "status", pool]).stdout
 
 
 def suspended(node: Node, pool: str) -> bool:
@@ -94,35 +59,15 @@ def suspended(node: Node, pool: str) -> bool:
     return "faulted in response to IO failures" in said or "state: SUSPENDED" in said
 
 
-def refuse_writes(node: Node, pool: str) -> None:
-    """Have every write to the disks of a pool fail; where a daemon serves ZFS, to those of every pool."""
-    if not node.zfs_in_kernel:
-        _limit_writes(node, "0")
-        return
-    for disk in disks.of(node, pool):
-        disks.fail_writes(node, disk)
+def _is_on_disk(node: Node) -> bool:
+    """Whether a node's own disk has its pool on it."""
+    found = node.run(["zpool", "import", "-d", _vdevs(node)], check=False).stdout
+    return f"pool: {POOL}\n" in found
 
 
-def take_writes(node: Node, pool: str) -> None:
-    """Undo `refuse_writes`; nothing happens where nothing was refused."""
-    if not node.zfs_in_kernel:
-        _limit_writes(node, "unlimited")
-        return
-    for disk in disks.of(node, pool):
-        disks.mend(node, disk)
-
-
-def _limit_writes(node: Node, to: str) -> None:
-    """Have the daemon's writes past so many bytes of a file fail, or none when "unlimited"."""
-    node.run(["prlimit", f"--pid={daemon_of(node)}", f"--fsize={to}:"])  # the hard limit stays
+def _make(node: Node, path: str, size: str) -> None:
+    node.run(["sh", "-c", MAKE, "sh", path, size])
 
 
 def _vdevs(node: Node) -> str:
     return node.vdev(POOL).rpartition("/")[0]
-
-
-def _answers(node: Node, daemon: Process, log: Path) -> bool:
-    if not daemon.alive():
-        said = log.read_text(errors="replace").strip()
-        raise MachineError(f"{DAEMON} of {node.spec.name} ended with {daemon.code()}: {said[-400:]}")
-    return node.run(["zpool", "list", "-H"], check=False).code == 0

@@ -48,7 +48,7 @@ class Terms:
         a kernel for ZFS (nomad, drivers/shared/executor/executor_universal_linux.go). They are put in none.
         """
         before_1_7 = [int(part) for part in self.version.split(".")[:2]] < [1, 7]
-        return {"enabled": True, **({"no_cgroups": True} if node.zfs_in_kernel and before_1_7 else {})}
+        return {"enabled": True, **({"no_cgroups": True} if node.zfs.in_kernel and before_1_7 else {})}
 
 
 def config(lab: Lab, node: Node, servers: list[str], terms: Terms) -> dict[str, Any]:

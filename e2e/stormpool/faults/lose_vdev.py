@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from stormpool import pools
 from stormpool.faults.fault import Fault
 from stormpool.node import Node
@@ -26,9 +28,7 @@ class LoseVdev(Fault, frozen=True):
     def inject(self, scene: Scene) -> str:
         """Mirror it and take it offline."""
         node = scene.site.nodes[scene.node(self.target)]
-        own, other = pools.vdev(node), pools.vdev(node, OTHER)
-        if not node.zfs_in_kernel:
-            node.run(["truncate", f"--reference={own}", other])
+        own, other = node.vdev(POOL), pools.add_vdev(node, OTHER)
         node.run(["zpool", "attach", "-f", POOL, own, other])
         _once_resilvered(node, "offline", own)
         return f"{own} of {node.spec.name}"
@@ -36,12 +36,11 @@ class LoseVdev(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Take it online, and the pool as it was."""
         for node in scene.clients_hit():
-            own, other = pools.vdev(node), pools.vdev(node, OTHER)
-            if other in pools.status(node, POOL):
+            own, other = node.vdev(POOL), node.vdev(OTHER)
+            if Path(other).name in pools.status(node, POOL):
                 node.run(["zpool", "online", POOL, own])
                 _once_resilvered(node, "detach", other)
-            if not node.zfs_in_kernel:
-                node.run(["rm", "-f", other])
+            pools.remove_vdev(node, OTHER)
 
 
 def _once_resilvered(node: Node, act: str, disk: str) -> None:

@@ -25,7 +25,7 @@ class SuspendPools(Fault, frozen=True):
         """Fail the writes, and write."""
         dataset = datasets.aimed(scene, self.volume)
         node, pool = dataset.node, dataset.pool.name
-        pools.refuse_writes(node, pool)
+        node.zfs.refuse_writes(pool)
         # A change of a property is written at once, and comes back when the pool does.
         node.run(["timeout", "--signal=KILL", "1", "zfs", "set", f"{MARK}=yes", pool], check=False)
         wait_until(
@@ -39,6 +39,6 @@ class SuspendPools(Fault, frozen=True):
         """Let writes succeed, and have those that wait done."""
         for node in scene.clients_hit():
             for pool in pools.imported(node):
-                pools.take_writes(node, pool)
+                node.zfs.take_writes(pool)
                 node.run(["zpool", "clear", pool])
                 datasets.Dataset(node, pool).forget(MARK)

@@ -17,7 +17,8 @@ from stormpool.wait import wait_until
 
 PLUGINS_TIMEOUT = 20.0  # seconds until clients must have found their plugins; 2 on an idle machine
 HURRY_TIMES = 3  # how often clients are started again before their own node updates are waited for
-ANEW = 1.0  # seconds in which a client starts a plugin of its own, three times; 0.7 on an idle machine
+BY_ITSELF = 5.0  # seconds, at least, until a client tells of new plugins by itself (see `registration`)
+ANEW = 1.0  # seconds in which a client starts, or a plugin of its own, three times; 0.7 on an idle machine
 TOLD_WITHIN = 1.0  # seconds in which a registration is known to all servers
 
 
@@ -33,17 +34,25 @@ class BringUp:
         """Deploy every plugin, and return when all are healthy. Raises `MachineError` when one never is."""
         for plugin in self._lab.csi_plugins:
             csi.deploy(plugin, self._lab, nodes, self._agents)
-        with contextlib.suppress(TimedOut):  # what is slow or fails is waited for, and told of, as any plugin
-            wait_until("clients have found their plugins", self._found_or_failed, timeout=PLUGINS_TIMEOUT)
-            self._hurry()
+        if self._is_sooner(nodes.pace):
+            with contextlib.suppress(TimedOut):  # what is slow or fails is waited for, as any plugin
+                wait_until("clients have found their plugins", self._found_or_failed, timeout=PLUGINS_TIMEOUT)
+                self._hurry()
+        self._agents.wait_ready()  # a client that was given up meanwhile has its plugins deployed once more
         for plugin in self._lab.csi_plugins:
             csi.wait_healthy(plugin, self._lab, self._agents)
-        self._agents.wait_ready()
+
+    def _is_sooner(self, pace: float) -> bool:
+        """Whether clients that are started again are back before they would tell of their plugins anyway.
+
+        And before the servers give them up, with all that runs there.
+        """
+        plugins = len(self._lab.external_plugins)
+        return ANEW * pace * (1 + plugins) < BY_ITSELF and ANEW * plugins <= self._lab.heartbeat_grace
 
     def _hurry(self) -> None:
         """Have the servers hear of plugins as soon as they are up; they would at the next node update."""
-        missed = ANEW * len(self._lab.external_plugins) > self._lab.heartbeat_grace  # while it is started
-        for _ in range(HURRY_TIMES if self._found(0) and not missed else 0):
+        for _ in range(HURRY_TIMES if self._found(0) else 0):
             _, now = self._so_far()
             registration.again(self._agents, partial(self._found, now))
             if self._told():

@@ -116,7 +116,7 @@ def test_audits_reach_a_machine_over_ssh(cluster: Cluster, tmp_path: Path) -> No
 @pytest.mark.usefixtures("writer")
 def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Node, pool: str) -> None:
     goes_on(node)
-    pools.refuse_writes(node, pool)
+    node.zfs.refuse_writes(pool)
     node.start("writer", ["sh", "-c", f"zfs set a:b=c {pool}"], env={}, log=cluster.logs / "writer.log")
     wait_until("it is suspended", lambda: pools.suspended(node, pool), timeout=60)
     assert cluster.look("client1").silent  # and the look does not wait for it
@@ -134,7 +134,7 @@ def test_pools_are_slow(scene: Scene, node: Node) -> None:
     fault.inject(scene)
     assert durable(node, "/tank/probe") > 1.0  # a write, and the flush of it, come one after another
     with pytest.raises(MachineError, match="is delay already"):  # mending one would mend the other
-        pools.refuse_writes(node, "tank")
+        node.zfs.refuse_writes("tank")
     fault.heal(scene)
     wait_until("it is quick", lambda: durable(node, "/tank/probe"), lambda took: took < 1.0, timeout=60)
 

@@ -155,7 +155,7 @@ def test_pools_that_are_suspended(scene: Scene, node: Node) -> None:
 
 def test_pools_that_are_slow(scene: Scene, node: Node) -> None:
     fault = faults.SlowPools(CLIENT, stopped=1.0, running=0.01)
-    daemon = pools.daemon_of(node)
+    daemon = int(node.run(["pidof", "-s", "zfs-fuse"]).stdout)
     fault.inject(scene)
     stopped = ["ps", "-o", "stat=", "-p", str(daemon)]
     wait_until(

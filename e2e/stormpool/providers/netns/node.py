@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from stormpool import processes, shell
 from stormpool.errors import CommandFailed, MachineError
 from stormpool.lab import NodeSpec
+from stormpool.node import Zfs
 from stormpool.providers.addresses import address_of
 from stormpool.providers.netns.enter import Argv, enter, join
 from stormpool.providers.netns.process import NamespaceProcess
 from stormpool.providers.stream import PipedStream
 from stormpool.shell import Completed
 from stormpool.wait import wait_until
+from stormpool.zfs.daemon import DaemonZfs
 
 if TYPE_CHECKING:
     from stormpool.providers.netns.nodes import NamespaceNodes
@@ -35,7 +37,7 @@ class NamespaceNode:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
-        self.zfs_in_kernel = False
+        self.zfs: Zfs = DaemonZfs(self)
         self._init: int | None = None
         self._nest = nest
         self._cgroups = tuple(cgroup_dirs)

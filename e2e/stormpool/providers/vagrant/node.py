@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stormpool.errors import MachineError
 from stormpool.lab import NodeSpec
+from stormpool.node import Zfs
 from stormpool.pools import POOL
 from stormpool.providers.addresses import address_of
 from stormpool.providers.stream import PipedStream
@@ -17,6 +18,7 @@ from stormpool.providers.vagrant import clock
 from stormpool.providers.vagrant.process import VagrantProcess, environment
 from stormpool.providers.vagrant.way import Way
 from stormpool.shell import Completed
+from stormpool.zfs.kernel import KernelZfs
 
 if TYPE_CHECKING:
     from stormpool.providers.vagrant.nodes import VagrantNodes
@@ -37,7 +39,7 @@ class VagrantNode:
         self.spec = spec
         self.address = address_of(spec)
         self.disk = "/lab/disk"
-        self.zfs_in_kernel = True
+        self.zfs: Zfs = KernelZfs(self)
         self.up = True
         self.way = way
         self.processes: list[VagrantProcess] = []

@@ -20,9 +20,9 @@ dmsetup suspend --noflush --nolockfs "$1"
 dmsetup resume "$1\""""
 
 
-def of(node: Node, pool: str) -> list[str]:
-    """The names of the disks that a pool is on."""
-    said = node.run(["zpool", "list", "-H", "-P", "-v", "-o", "name", pool]).stdout.split()
+def of(node: Node, *pools: str) -> list[str]:
+    """The names of the disks that some pools are on, or all."""
+    said = node.run(["zpool", "list", "-H", "-P", "-v", "-o", "name", *pools]).stdout.split()
     return [word.removeprefix(BY_NAME) for word in said if word.startswith(BY_NAME)]
 
 
