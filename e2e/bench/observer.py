@@ -2,7 +2,7 @@
 
     python e2e/bench/observer.py [--datasets N] [--rounds N] [--json]
 
-On one machine, in one process each, as the observer asks (`stormpool.observe_zfs`): the ways take turns.
+On one machine, in one process each, as the observer asks (`stormpool.observe.zfs`): the ways take turns.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from figures import show, spread
-from stormpool import observer
 from stormpool.conform.judging import nodes_up
+from stormpool.observe import command
 from stormpool.providers.vagrant import Vagrant
 
 MAKE = """
@@ -30,7 +30,7 @@ for number in range(int(sys.argv[1])):
 LOOK = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
-from stormpool import observe_zfs as zfs
+from stormpool.observe import zfs
 zfs.TIMEOUT = 600
 if sys.argv[2] != "pyzfs":
     zfs._core = lambda: None
@@ -57,7 +57,7 @@ def measure(datasets: int, rounds: int) -> dict[str, object]:
         node.run(["python3", "-I", "-c", MAKE, str(datasets)], timeout=900)
         for _ in range(rounds):
             for way in WAYS:
-                argv = [nodes.python, "-I", "-c", LOOK, str(observer.PACKAGES), way]
+                argv = [nodes.python, "-I", "-c", LOOK, str(command.PACKAGES), way]
                 found, first, again = json.loads(node.run(argv, timeout=900).stdout)
                 assert found == datasets + 2  # with the pool's own, and the parent
                 times[way].append((first, again))

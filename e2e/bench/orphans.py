@@ -20,7 +20,7 @@ from stormpool.checkers.no_orphaned_executor import mismatches
 from stormpool.events import Census, TaskView
 from stormpool.lab import Lab
 from stormpool.node import Bringing, Nodes
-from stormpool.observing import Observing
+from stormpool.observe.observing import Observing
 from stormpool.providers.netns import Netns
 from stormpool.store import Recorder
 from stormpool.wait import wait_until

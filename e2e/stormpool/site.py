@@ -23,7 +23,7 @@ from stormpool.judge import RunHistory
 from stormpool.lab import ExternalPlugin, Lab, Role
 from stormpool.nemesis import Plan
 from stormpool.node import Links, Node, Nodes
-from stormpool.observing import Observing
+from stormpool.observe.observing import Observing
 from stormpool.pace import slowed
 from stormpool.plugins import external
 from stormpool.script import Act, Script

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stormpool import observe, observe_zfs
-from stormpool.observe import asked_mounts, contained_writes, mounts_in, root_of, zfs_mounts
+from stormpool.observe import on_node, zfs
+from stormpool.observe.on_node import asked_mounts, contained_writes, mounts_in, root_of, zfs_mounts
 
 NODE = """\
 301 300 0:60 / / rw,relatime shared:1 - tmpfs root rw
@@ -53,8 +53,8 @@ def test_a_process_that_was_forked_a_moment_ago_is_about_to_be_another(
         assert parent.stdout is not None
         both = {int(parent.stdout.readline()), int(parent.stdout.readline())}
         for moment, told in ((60.0, {parent.pid}), (0.0, both)):
-            monkeypatch.setattr(observe, "MOMENT", moment)
-            assert both & {seen["pid"] for seen in observe.processes()} == told
+            monkeypatch.setattr(on_node, "MOMENT", moment)
+            assert both & {seen["pid"] for seen in on_node.processes()} == told
         parent.communicate()
 
 
@@ -74,11 +74,11 @@ def test_what_goes_on_is_told_again_every_second(monkeypatch: pytest.MonkeyPatch
     clock: Iterator[int] = iter(range(0, 10**12, 10**9 // 5))
     closed: Iterator[list[bool]] = iter([[]] * (looks - 1) + [[True]])
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr(observe, "processes", lambda: [{"alloc": "a", "writes": writes}])
-    monkeypatch.setattr(observe, "_tell", told.append)
-    monkeypatch.setattr(observe, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
-    monkeypatch.setattr(observe, "select", SimpleNamespace(select=lambda *_: (next(closed), [], [])))
-    observe.watch(0.2)
+    monkeypatch.setattr(on_node, "processes", lambda: [{"alloc": "a", "writes": writes}])
+    monkeypatch.setattr(on_node, "_tell", told.append)
+    monkeypatch.setattr(on_node, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
+    monkeypatch.setattr(on_node, "select", SimpleNamespace(select=lambda *_: (next(closed), [], [])))
+    on_node.watch(0.2)
     assert [seen["at"] / 1e9 for seen in told[:-1]] == ([0, 1, 2, 3, 4, 5] if writes else [0])
     assert told[-1]["processes"] == []
 
@@ -94,8 +94,8 @@ def test_what_goes_on_is_told_again_every_second(monkeypatch: pytest.MonkeyPatch
 def test_zfs_that_says_nothing_is_not_taken_for_empty(
     monkeypatch: pytest.MonkeyPatch, serves: bool, said: dict[str, int] | None, told: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(observe, "has_zfs", lambda running: serves)
-    monkeypatch.setattr(observe_zfs, "pools", lambda: said and list(said))
-    monkeypatch.setattr(observe_zfs, "file_systems", lambda: said)
-    seen = observe.everything()
+    monkeypatch.setattr(on_node, "has_zfs", lambda running: serves)
+    monkeypatch.setattr(zfs, "pools", lambda: said and list(said))
+    monkeypatch.setattr(zfs, "file_systems", lambda: said)
+    seen = on_node.everything()
     assert {name: seen[name] for name in ("pools", "datasets", "silent") if name in seen} == told

@@ -20,9 +20,10 @@ LAB = Lab(
 
 
 def test_volumes_are_block_devices(cluster: Cluster) -> None:
-    """Two of them, attached twice each, then read."""
+    """Two of them, held while tasks write, attached once more, then read."""
     volumes = cluster.create_volumes(2)
-    cluster.run(workloads.attach_detach(volumes, per_volume=2, timeout=30), settle=30)
+    cluster.run(workloads.hold(volumes, seconds=1.0, timeout=30), settle=30)
+    cluster.run(workloads.attach_detach(volumes, per_volume=1, timeout=30), settle=30)
     cluster.run(workloads.read_back(volumes, timeout=30), settle=30).must_satisfy(
         guarantees.no_acknowledged_write_is_lost,
         guarantees.lifecycle_order,

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from stormpool import hand, observer, pools, shell
+from stormpool import hand, pools, shell
 from stormpool.errors import MachineError
 from stormpool.lab import Lab, Role
 from stormpool.links import Shape
 from stormpool.node import Bringing
+from stormpool.observe import command
 from stormpool.programs import fixture_environment
 from stormpool.providers.vagrant import Vagrant, VagrantNodes
 from stormpool.providers.vagrant.node import VagrantNode
@@ -26,7 +27,7 @@ LAB = Lab(servers=1, clients=1)
 ASK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from stormpool import observe_zfs as zfs
+from stormpool.observe import zfs
 assert zfs._core() is not None
 told = [[zfs.pools(), zfs.file_systems()]]
 zfs._core = lambda: None
@@ -122,7 +123,7 @@ def test_zfs_says_the_same_whichever_way_it_is_asked(machines: VagrantNodes, cli
     client.run(["zfs", "create", "-p", "tank/a/b c"])
     client.run(["zfs", "create", "-V", "8M", "tank/a/block"])
     client.run(["zfs", "snapshot", "tank/a@then"])
-    told = client.run([machines.python, "-I", "-c", ASK, str(observer.PACKAGES)]).stdout
+    told = client.run([machines.python, "-I", "-c", ASK, str(command.PACKAGES)]).stdout
     core, as_json, lines = json.loads(told)
     client.run(["zfs", "destroy", "-r", "tank/a"])
     assert core[0] == ["tank"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from stormpool import observer
 from stormpool.node import Node
+from stormpool.observe import command
 
 
 def mounts(node: Node) -> list[str]:
@@ -16,5 +16,5 @@ def mounts(node: Node) -> list[str]:
 
 def processes(node: Node, python: str) -> dict[int, str]:
     """Every process of a node but the observer: its argv by its pid."""
-    said = node.run(observer.command(python, node)).stdout
+    said = node.run(command.observer(python, node)).stdout
     return {each["pid"]: each["argv"] for each in json.loads(said)["processes"]}

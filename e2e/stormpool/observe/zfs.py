@@ -1,6 +1,6 @@
 """What ZFS says of itself on a node: the pools it has, and its file systems.
 
-Runs on the node, for `stormpool.observe`. It asks by the best way there is: libzfs_core, by pyzfs; else the
+Runs on the node, for `on_node`. It asks by the best way there is: libzfs_core, by pyzfs; else the
 JSON of OpenZFS 2.3 and later; else the lines that `-H` prints, as of zfs-fuse. Each way answers None where
 ZFS does not: its daemon hangs, or a pool is suspended, and would have who asks wait for it.
 """

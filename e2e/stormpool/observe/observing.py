@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import structs
 
-from stormpool import observer
 from stormpool.errors import MachineError
 from stormpool.events import Datasets, Down, Mount, Observed, Process
 from stormpool.node import Node, Stream
+from stormpool.observe import command
 from stormpool.store import Recorder
 
 WATCH_EVERY = 0.2  # seconds between two looks at the tasks of a node
@@ -30,7 +30,7 @@ class Observing:
 
     def look(self, node: Node) -> Observed:
         """What a node's kernel and pools show now, all of it."""
-        seen = json.loads(node.run(observer.command(self._python, node)).stdout)
+        seen = json.loads(node.run(command.observer(self._python, node)).stdout)
         looked = self._observed(seen, node)
         return structs.replace(looked, whole=True)
 
@@ -68,7 +68,7 @@ class Observing:
         def tell(line: str) -> None:
             self._recorder.write(self._observed(json.loads(line), node))
 
-        return node.stream(observer.command(self._python, node, "--watch", str(WATCH_EVERY)), tell)
+        return node.stream(command.observer(self._python, node, "--watch", str(WATCH_EVERY)), tell)
 
     def _watch_datasets(self, node: Node) -> Stream:
         def tell(line: str) -> None:
@@ -76,7 +76,7 @@ class Observing:
             at, since = self._when(seen["at"], node), self._when(seen["since"], node)
             self._recorder.write(Datasets(at, node.spec.name, since, seen["made"], seen["mounted"]))
 
-        return node.stream(observer.command(self._python, node, "--datasets", str(WATCH_EVERY)), tell)
+        return node.stream(command.observer(self._python, node, "--datasets", str(WATCH_EVERY)), tell)
 
     def _when(self, at: int, node: Node) -> int:
         """A time on a node as one of the run; what was before the run is its beginning."""

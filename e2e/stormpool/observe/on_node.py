@@ -1,7 +1,7 @@
 """Ground truth, read on a node: its processes, mounts and pools, by the kernel's word and not by an agent's.
 
-Runs on the node (`stormpool.observer`), with nothing but Python's standard library, and pyzfs where it is;
-prints JSON lines in the shape of `stormpool.history.Observed`, times being of CLOCK_MONOTONIC:
+Runs on the node (`command`), with nothing but Python's standard library, and pyzfs where it is; prints
+JSON lines in the shape of `stormpool.history.Observed`, times being of CLOCK_MONOTONIC:
 
     (nothing)     everything, once
     --watch S     the tasks that have a ZFS file system of their own, whenever that changed, and every second
@@ -21,7 +21,7 @@ import sys
 import time
 from typing import Any
 
-from stormpool import observe_zfs
+from stormpool.observe import zfs
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
 ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
@@ -170,7 +170,7 @@ def everything() -> dict[str, Any]:
     seen = {"at": at, "processes": running, "mounts": mounts}
     if not has_zfs(running):
         return seen
-    pools, file_systems = observe_zfs.pools(), observe_zfs.file_systems()
+    pools, file_systems = zfs.pools(), zfs.file_systems()
     if pools is None or file_systems is None:
         return {**seen, "silent": True}
     return {**seen, "pools": pools, "datasets": sorted(file_systems)}
@@ -178,7 +178,7 @@ def everything() -> dict[str, Any]:
 
 def has_zfs(running: list[dict[str, Any]]) -> bool:
     """Whether something on this node serves ZFS: the daemon of zfs-fuse, or the kernel itself."""
-    return observe_zfs.is_in_kernel() or any(each["name"] == "zfs-fuse" for each in running)
+    return zfs.is_in_kernel() or any(each["name"] == "zfs-fuse" for each in running)
 
 
 def _tell(seen: dict[str, Any]) -> None:
@@ -204,7 +204,7 @@ def watch(every: float) -> None:
 def datasets() -> dict[str, Any] | None:
     """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
     at = time.monotonic_ns()
-    made = observe_zfs.file_systems()
+    made = zfs.file_systems()
     mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
     return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made is not None else None
 

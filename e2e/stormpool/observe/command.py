@@ -6,14 +6,13 @@ from pathlib import Path
 
 from stormpool.node import Node
 
-PACKAGES = Path(__file__).parents[1]
-MAIN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from stormpool import observe; observe.main(sys.argv[2:])"
-)
+PACKAGES = Path(__file__).parents[2]
+MAIN = """import sys; sys.path.insert(0, sys.argv[1])
+from stormpool.observe import on_node; on_node.main(sys.argv[2:])"""
 
 
-def command(python: str, node: Node, *asked: str) -> list[str]:
-    """What runs it (see `stormpool.observe`).
+def observer(python: str, node: Node, *asked: str) -> list[str]:
+    """What runs it (see `stormpool.observe.on_node`).
 
     It needs nothing but the interpreter, which starts in half the time without its packages; but where the
     kernel has ZFS pyzfs is one of them.
