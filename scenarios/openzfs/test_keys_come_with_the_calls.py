@@ -29,17 +29,18 @@ JUDGED = (
 
 
 def test_keys_come_with_the_calls(cluster: Cluster) -> None:
-    """The volume is used, used again, and read."""
+    """The volume is held while a task writes, used once more, and read."""
     volumes = cluster.create_volumes(1, secrets=KEY)
-    cluster.run(workloads.attach_detach(volumes, per_volume=2, timeout=30), settle=30)
+    cluster.run(workloads.hold(volumes, seconds=1.0, timeout=30), settle=30)
+    cluster.run(workloads.attach_detach(volumes, per_volume=1, timeout=30), settle=30)
     cluster.run(workloads.read_back(volumes, timeout=30), settle=30)
     cluster.run(workloads.look_at_keys(volumes)).must_satisfy(*JUDGED, guarantees.progress)
 
 
 def test_another_key_is_refused(cluster: Cluster) -> None:
-    """The volume is used, is of no use to who has another key, and is of use again."""
+    """The volume is written to, is of no use to who has another key, and is of use again."""
     volumes = cluster.create_volumes(1, secrets=KEY)
-    cluster.run(workloads.attach_detach(volumes, per_volume=1, timeout=30), settle=30)
+    cluster.run(workloads.hold(volumes, seconds=1.0, timeout=30), settle=30)
     cluster.change_secrets(volumes[0], OTHER)
     history = cluster.run(workloads.end_by_itself(volumes, code=0, timeout=15), settle=30)
     assert "UNAUTHENTICATED" in answers(history)
