@@ -91,6 +91,7 @@ class Watch:
         self._of_allocations = False
         self._known: dict[str, Event] = {}  # what was told last, by what it is about; times are the clock's
         self._kept: dict[str, Event] = {}
+        self._set_back = 0  # how often `take_back` was called
         self._heard: dict[str, int] = {}  # when a server last answered what it was asked, by the clock
         self._elections = threading.Thread(target=self._watch_elections, name="watch", daemon=True)
 
@@ -121,8 +122,10 @@ class Watch:
         """Tell whenever an answer of the servers has changed; when one does not answer, ask the next."""
         last: object = object()
         names = self._lab.names(Role.SERVER)
-        turn = 0
+        turn = set_back = 0
         while not self._stop.is_set():
+            if set_back != self._set_back:  # what was told since may be what is kept no more
+                last, set_back = object(), self._set_back
             try:
                 api = self._agents.api(names[turn % len(names)])
                 last = api.until(path, partial(ne, last), timeout=QUERY, missing=missing, asking=RESOURCES)
@@ -145,6 +148,7 @@ class Watch:
         """The servers were set back to when `keep` was called, and hold for true what they held then."""
         with self._lock:
             self._known = dict(self._kept)
+            self._set_back += 1
 
     def retell(self) -> None:
         """Write what the servers hold for true into a history that has just begun, since when: before it."""

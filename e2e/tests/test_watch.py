@@ -1,6 +1,9 @@
 """What is told of what the servers hold for true: since when, and when nobody could say."""
 
+from __future__ import annotations
+
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -9,11 +12,13 @@ import pytest
 
 from stormpool import watch
 from stormpool.checkers.lowest_healthy_controller import STEADY, lowest_healthy_controller
+from stormpool.errors import TimedOut
 from stormpool.events import SECOND, AllocView, Call, Event, Leader, Member, PluginView, Unwatched
 from stormpool.history import History
 from stormpool.lab import Lab
 from stormpool.store import Recorder, RunDirectory
 from stormpool.verdict import Outcome
+from stormpool.wait import wait_until
 
 
 class Clock:
@@ -67,6 +72,41 @@ def test_allocations_are_told_of_when_they_change_and_when_they_are_forgotten(
     tell([])
     told = run.read_history().of(AllocView)
     assert [(each.t, each.forgotten) for each in told] == [(3 * SECOND, False), (9 * SECOND, True)]
+
+
+class Unchanging:
+    """Servers whose answer is always the same."""
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def api(self, _: str) -> Unchanging:
+        return self
+
+    def until(self, path: str, holds: Callable[[object], bool], **_: object) -> object:
+        """The answer, where it is news; a moment later that there is none."""
+        if holds(self._answer):
+            return self._answer
+        time.sleep(0.001)
+        raise TimedOut(path)
+
+
+def test_what_servers_still_say_once_they_are_set_back_is_told_where_it_was_not_kept(tmp_path: Path) -> None:
+    """A copy that is made before the watch has heard of a change has the change in it."""
+    run = RunDirectory.create(tmp_path, "run")
+    stub = {"ID": "a1", "JobID": "job", "DesiredStatus": "run", "ClientStatus": "running", "ModifyTime": 0}
+    agents = cast(Any, Unchanging([{**stub, "NodeName": "client1"}]))
+    seen = watch.Watch(Lab(), agents, run.logs, Recorder(run.history))
+    seen.keep()
+    seen.allocations()
+
+    def told(count: int) -> None:
+        wait_until("it is told", lambda: len(run.read_history().of(AllocView)) == count, timeout=10)
+
+    told(1)
+    seen.take_back()
+    told(2)
+    seen.stop()
 
 
 def test_a_silence_is_told_as_it_goes_on_and_once(tmp_path: Path, clock: Clock) -> None:
