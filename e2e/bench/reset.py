@@ -62,12 +62,12 @@ class Tally:
 
     def figures(self, took: float) -> dict[str, object]:
         """To show, by name; all runs `took` so many seconds together."""
-        told = {
+        told: dict[str, object] = {
             "runs": len(self.seconds),
             "an_hour": 3600 * len(self.seconds) / took,
             **spread("run_s", self.seconds),
-            **spread("reset_s", self.resets),
-            "reset_s_p95": quantile(self.resets, 0.95),
+            **(spread("reset_s", self.resets) if self.resets else {}),
+            "reset_s_p95": quantile(self.resets, 0.95) if self.resets else "no lab was as good as new",
             "labs_spent": self.spent,
             "failed": self.failed,
             "outcomes": dict(self.outcomes),

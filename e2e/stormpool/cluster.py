@@ -70,10 +70,10 @@ class Cluster(Site):
         making.result()
         self.agents.wait_ready()
         self.watch.start()
-        external.wait_healthy(self._whole, self.api())
+        external.wait_healthy(self._whole, self.agents)
         if self.lab.csi_plugins:
             self.recorder.phase("plugins")
-            BringUp(self.lab, self.agents, self.so_far).start(self._nodes)
+            BringUp(self._whole, self.agents, self.so_far).start(self._nodes)
 
     def api(self, node: str = "") -> Api:
         """The HTTP API of one node's agent; of whichever server answers when left out."""

@@ -87,7 +87,10 @@ class Node(Protocol):
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout: float = 60.0, check: bool = True
     ) -> Completed:
-        """Run a command on the node to its end (see `stormpool.shell.run`)."""
+        """Run a command on the node to its end (see `stormpool.shell.run`).
+
+        What does not end in time may go on, on a machine: only what leads there is killed.
+        """
 
     def start(self, name: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
         """Start a long-lived process; both its outputs are appended to `log` on this host."""

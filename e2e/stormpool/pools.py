@@ -8,9 +8,9 @@ from stormpool.node import Node
 
 POOL = "tank"
 
-# A disk that is a device of the node's is there; one that is a file is made, and removed.
-MAKE = '[ -b "$1" ] || { mkdir -p "${1%/*}" && truncate "$2" "$1"; }'
-REMOVE = '[ -b "$1" ] || rm -f "$1"'
+# A disk that is a device of the node's is there, or missing; one that is a file is made, and removed.
+MAKE = 'case "$1" in /dev/*) ;; *) mkdir -p "${1%/*}" && truncate "$2" "$1" ;; esac'
+REMOVE = 'case "$1" in /dev/*) ;; *) rm -f "$1" ;; esac'
 
 
 def start(node: Node, size_mib: int, log: Path) -> None:
@@ -22,7 +22,8 @@ def start(node: Node, size_mib: int, log: Path) -> None:
         import_own(node)
     else:
         _make(node, node.vdev(POOL), f"--size={size_mib}M")
-        node.run(["zpool", "create", "-f", "-m", f"/{POOL}", POOL, node.vdev(POOL)])
+        # Not by force: a disk on which there is a pool, though it was not found, is not written over.
+        node.run(["zpool", "create", "-m", f"/{POOL}", POOL, node.vdev(POOL)])
     node.run(["zfs", "mount", "-a"])  # the daemon mounts nothing by itself
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,3 +80,15 @@ def follow(
     if process.returncode != 0:
         raise CommandFailed(where, argv, process.returncode, written, "\n".join(said))
     return written
+
+
+@contextmanager
+def bounded(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
+    """Kill a process that is not left within so many seconds: whoever waits for it waits no longer."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

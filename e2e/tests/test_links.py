@@ -167,7 +167,7 @@ def test_what_has_come_is_sent_on_at_the_end_though_nobody_has_read_it() -> None
             end.setblocking(False)
         way = Way("from here", source, sink)
         way.shape({"delay": 10})
-        burst = [bytes(VNET_HDR) + number.to_bytes(4, "big") for number in range(BURST + 1)]
+        burst = [bytes(VNET_HDR) + number.to_bytes(4, "big") for number in range(2 * BURST + 1)]
         for packet in burst:
             sender.send(packet)
         way.read()

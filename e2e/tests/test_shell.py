@@ -1,5 +1,8 @@
 """The door for commands on this host."""
 
+import signal
+import subprocess
+
 import pytest
 
 from stormpool import shell
@@ -16,3 +19,12 @@ def test_a_command_that_fails_says_all_it_said() -> None:
     with pytest.raises(CommandFailed, match="ended with 3: no room") as failed:
         shell.follow(["sh", "-c", "echo no room >&2; exit 3"], print, where="there")
     assert failed.value.where == "there"
+
+
+def test_nobody_waits_longer_for_a_process_than_it_may_take() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process, shell.bounded(process, 0.05):
+        assert process.wait() == -signal.SIGKILL
+    with subprocess.Popen(["sleep", "0.2"]) as process:
+        with shell.bounded(process, 0.05 + 60):
+            pass
+        assert process.wait() == 0

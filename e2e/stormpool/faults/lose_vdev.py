@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stormpool import pools
+from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
 from stormpool.node import Node
 from stormpool.pools import POOL
@@ -34,7 +35,9 @@ class LoseVdev(Fault, frozen=True):
         return f"{own} of {node.spec.name}"
 
     def heal(self, scene: Scene) -> None:
-        """Take it online, and the pool as it was."""
+        """Take it online, and the pool as it was. Raises `MachineError` while the node is down."""
+        if down := [name for name in scene.hit if not scene.site.nodes[name].up]:
+            raise MachineError(f"{', '.join(down)} is down: its disk comes back once it is up")
         for node in scene.clients_hit():
             own, other = node.vdev(POOL), node.vdev(OTHER)
             if Path(other).name in pools.status(node, POOL):

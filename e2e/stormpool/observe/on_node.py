@@ -1,13 +1,13 @@
 """Ground truth, read on a node: its processes, mounts and pools, by the kernel's word and not by an agent's.
 
 Runs on the node (`command`), with nothing but Python's standard library, and pyzfs where it is; prints
-JSON lines in the shape of `stormpool.history.Observed`, times being of CLOCK_MONOTONIC:
+JSON lines in the shape of `stormpool.events.Observed`, times being of CLOCK_MONOTONIC:
 
     (nothing)     everything, once
     --watch S     the tasks that have a ZFS file system of their own, whenever that changed, and every second
                   as long as there are any, for the node may crash before it changes; looked at every
                   S seconds until standard input closes
-    --datasets S  the ZFS file systems, in the shape of `stormpool.history.Datasets`, whenever they changed;
+    --datasets S  the ZFS file systems, in the shape of `stormpool.events.Datasets`, whenever they changed;
                   looked at as often
 """
 

@@ -113,11 +113,15 @@ def fails(plugin: CsiPlugin, agents: Agents) -> bool:
 
 
 def is_healthy(plugin: CsiPlugin, lab: Lab, api: Api) -> bool:
-    """Whether the servers hold every instance of a plugin for healthy."""
+    """Whether the servers hold every instance of a plugin for healthy, and none that is on its way out."""
     seen = api.find(f"plugin/csi/{plugin.id}") or {}
-    controllers = plugin.controllers or lab.clients
-    well = seen.get("ControllersHealthy", 0), seen.get("NodesHealthy", 0)
-    return bool(well[0] >= controllers and well[1] >= lab.clients)
+    wanted = {stub["ID"] for stub in seen.get("Allocations") or () if stub["DesiredStatus"] == "run"}
+
+    def well(part: str) -> int:
+        instances = (seen.get(part) or {}).values()
+        return sum(each["Healthy"] and each["AllocID"] in wanted for each in instances)
+
+    return well("Controllers") >= (plugin.controllers or lab.clients) and well("Nodes") >= lab.clients
 
 
 def job(plugin: CsiPlugin, role: str, lab: Lab, nodes: Nodes) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import Api
 from stormpool.errors import MachineError, TimedOut
@@ -16,6 +16,9 @@ from stormpool.lab import ExternalPlugin, Lab, PluginKind
 from stormpool.node import Node, Nodes
 from stormpool.tap.collector import SOCKET
 from stormpool.wait import wait_until
+
+if TYPE_CHECKING:
+    from stormpool.agents.nomad import Agents
 
 # Seconds until servers must know what plugins found: it comes with a client's registration, or 5 to 10 s
 # later (nomad, client/client.go, `nodeUpdateRetryIntv`).
@@ -45,14 +48,14 @@ def blocks(plugins: tuple[ExternalPlugin, ...]) -> dict[str, Any]:
     return {each.id: {"config": dict(each.config)} for each in plugins}
 
 
-def wait_healthy(lab: Lab, api: Api) -> None:
+def wait_healthy(lab: Lab, agents: Agents) -> None:
     """Wait until the servers hold every plugin of every client for healthy. Raises `MachineError`."""
     try:
         wait_until(
             "every plugin that agents start is healthy on every client",
-            lambda: [each.id for each in lab.external_plugins if not is_healthy(each, lab, api)],
+            lambda: [each.id for each in lab.external_plugins if not is_healthy(each, lab, agents.api())],
             lambda sick: not sick,
-            timeout=HEALTHY_WITHIN,
+            timeout=HEALTHY_WITHIN * agents.pace,
             every=0.1,
         )
     except TimedOut as error:

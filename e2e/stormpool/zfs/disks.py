@@ -10,7 +10,7 @@ from stormpool.errors import MachineError
 from stormpool.node import Node
 
 BY_NAME = "/dev/mapper/"
-PLAIN = "linear"
+PLAIN, FLAKEY, DELAY = "linear", "flakey", "delay"
 FOR_GOOD = "1000000000"  # seconds
 
 # Puts another table in the place of a device's own; what is under way then is done by the new one.
@@ -28,26 +28,29 @@ def of(node: Node, *pools: str) -> list[str]:
 
 def fail_writes(node: Node, disk: str) -> None:
     """Every write fails, every read goes on (dm-flakey)."""
-    _exchange(node, disk, "flakey", "0", FOR_GOOD, "1", "error_writes")
+    _exchange(node, disk, PLAIN, FLAKEY, "0", FOR_GOOD, "1", "error_writes")
 
 
 def slow(node: Node, disk: str, seconds: float) -> None:
     """Every read and every write takes so much longer (dm-delay)."""
-    _exchange(node, disk, "delay", str(round(seconds * 1000)))
+    _exchange(node, disk, PLAIN, DELAY, str(round(seconds * 1000)))
 
 
-def mend(node: Node, disk: str) -> None:
-    """It is as it was; nothing happens to one that is."""
-    _exchange(node, disk, PLAIN)
+def mend(node: Node, disk: str, fault: str) -> None:
+    """It is as it was; nothing happens to one that has not that fault, `FLAKEY` or `DELAY`."""
+    if _table(node, disk)[2] == fault:
+        _exchange(node, disk, fault, PLAIN)
 
 
-def _exchange(node: Node, disk: str, target: str, *arguments: str) -> None:
-    """A table is: first sector, sectors, target, the real device, its first sector, arguments.
-
-    Raises `MachineError` for a disk that is broken already: mending one fault would mend the other.
-    """
-    first, sectors, now, *over = node.run(["dmsetup", "table", disk]).stdout.split()
-    if len(over) < 2 or PLAIN not in (now, target):
+def _exchange(node: Node, disk: str, was: str, target: str, *arguments: str) -> None:
+    """Raises `MachineError` for a disk that is not as it was to be: one fault of a disk at a time."""
+    first, sectors, now, *over = _table(node, disk)
+    if len(over) < 2 or now != was:
         raise MachineError(f"disk {disk} of {node.spec.name} is {now} already: one fault of a disk at a time")
     table = " ".join([first, sectors, target, *over[:2], *arguments])
     node.run(["sh", "-c", EXCHANGE, "sh", disk, table])
+
+
+def _table(node: Node, disk: str) -> list[str]:
+    """First sector, sectors, target, the real device, its first sector, arguments."""
+    return node.run(["dmsetup", "table", disk]).stdout.split()

@@ -31,7 +31,7 @@ class KernelZfs:
     def take_writes(self, pool: str) -> None:
         """Undo `refuse_writes`."""
         for disk in disks.of(self._node, pool):
-            disks.mend(self._node, disk)
+            disks.mend(self._node, disk, disks.FLAKEY)
 
     def slow(
         self,
@@ -46,4 +46,4 @@ class KernelZfs:
     def quicken(self, companions: Companions) -> None:  # noqa: ARG002 - a disk needs no help
         """Undo `slow`."""
         for disk in disks.of(self._node):
-            disks.mend(self._node, disk)
+            disks.mend(self._node, disk, disks.DELAY)

@@ -9,9 +9,9 @@ from claim_histories import Shape, mutated, seen
 from porcupine import Asked, ours, porcupines
 from stormpool.verdict import Outcome
 
-pytestmark = [pytest.mark.lab, pytest.mark.nightly]
+pytestmark = pytest.mark.lab
 
-HISTORIES = 6_000
+HISTORIES = 2_000
 PLENTY = 10_000_000
 
 

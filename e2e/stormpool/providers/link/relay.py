@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from stormpool.providers.link.lane import MOST, SECOND, Lane
+from stormpool.providers.link.lane import SECOND, Lane
 
 SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 263, 15, 23  # packet(7), <linux/if_packet.h>
 SO_RCVBUFFORCE = 33
@@ -27,6 +27,7 @@ ETH_P_ALL = 3
 VNET_HDR = 10  # bytes of struct virtio_net_hdr, <linux/virtio_net.h>
 LONGEST = 65536 + 64
 BUFFER = 8 << 20  # bytes of packets not yet read; less where the user may not
+SMALLEST = 512  # bytes of the buffer that a packet takes, at the least
 BURST = 64  # packets read before any is sent
 
 
@@ -57,12 +58,14 @@ class Way:
         self.end()
         self._lane = Lane(shape, f"{shape.get('seed', 0)} {self._name}")
 
-    def read(self, most: int = BURST) -> None:
-        """Take in what has come."""
+    def read(self) -> bool:
+        """Take in what has come; whether there may be more."""
         with contextlib.suppress(BlockingIOError):
-            for _ in range(most):
+            for _ in range(BURST):
                 packet = self.source.recv(LONGEST)
                 self._lane.take(packet, len(packet) - VNET_HDR, time.monotonic_ns())
+            return True
+        return False
 
     def write(self) -> None:
         """Let go on what is due."""
@@ -70,7 +73,10 @@ class Way:
 
     def end(self) -> None:
         """Let all go on that has come, also what nobody has read yet."""
-        self.read(MOST)  # not until there is none: others may go on sending
+        for _ in range(BUFFER // SMALLEST // BURST):  # not until there is none: others may go on sending
+            self._send(self._lane.rest())
+            if not self.read():
+                break
         self._send(self._lane.rest())
 
     def wait(self) -> float | None:

@@ -25,6 +25,7 @@ COMMANDS = {
 }
 # What the box is built with.
 BUILD = {"mmdebstrap": "mmdebstrap", "qemu-img": "qemu-utils", "cpio": "cpio", "xz": "xz-utils"}
+PLUGIN = Path("/usr/share/vagrant-plugins/plugins.d/vagrant-libvirt.json")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # that packages are checked by
 
 
@@ -35,6 +36,7 @@ def required() -> list[Check]:
             command(name, f"--no-install-recommends {package}")
             for name, package in (COMMANDS | BUILD).items()
         ),
+        _libvirt(),
         _keyring(),
         _root(),
     ]
@@ -55,6 +57,13 @@ def _box() -> Check:
     if not box.exists():
         return Check("machines: box", False, "not built yet", mend)
     return Check("machines: box", True, f"{box}, runs under {accelerator(lambda _: None)}", mend)
+
+
+def _libvirt() -> Check:
+    """Vagrant's plugin, as the distribution has it: vagrant may be somebody else's."""
+    mend = "apt-get install --no-install-recommends vagrant vagrant-libvirt"
+    there = PLUGIN.exists()
+    return Check("vagrant-libvirt", there, str(PLUGIN) if there else f"{PLUGIN} is missing", mend)
 
 
 def _keyring() -> Check:

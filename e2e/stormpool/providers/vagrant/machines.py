@@ -83,18 +83,19 @@ class Machines:
         """Start a machine that is off."""
         self._virsh("start", _domain(name))
 
-    def copy(self) -> None:
-        """Keep all of them as they are at one moment: memory, processor, disks."""
-        self._while_they_stand(lambda name: self.monitor(name, "savevm", SETTLED))
+    def copy(self, beside: Callable[[], object]) -> None:
+        """Keep all of them as they are at one moment: memory, processor, disks. `beside`: done meanwhile."""
+        self._while_they_stand("savevm", beside)
 
-    def set_back(self) -> None:
+    def set_back(self, beside: Callable[[], object]) -> None:
         """Have all of them as they were when they were copied; packets on their way then are lost."""
-        self._while_they_stand(lambda name: self.monitor(name, "loadvm", SETTLED))
+        self._while_they_stand("loadvm", beside)
 
-    def _while_they_stand(self, act: Callable[[str], object]) -> None:
-        """Do something with each while none runs."""
+    def _while_they_stand(self, said: str, beside: Callable[[], object]) -> None:
+        """Say something about the copy to each monitor while no machine runs."""
         self.each(self.names, lambda name: self._virsh("suspend", _domain(name)))
-        self.each(self.names, act)
+        self.each(self.names, lambda name: self.monitor(name, said, SETTLED))
+        beside()
         self.each(self.names, lambda name: self._virsh("resume", _domain(name)))
 
     def monitor(self, name: str, *words: str) -> str:

@@ -17,7 +17,7 @@ from stormpool.providers.stream import PipedStream
 from stormpool.providers.vagrant import clock
 from stormpool.providers.vagrant.process import VagrantProcess, environment
 from stormpool.providers.vagrant.way import Way
-from stormpool.shell import Completed
+from stormpool.shell import Completed, bounded
 from stormpool.zfs.kernel import KernelZfs
 
 if TYPE_CHECKING:
@@ -117,18 +117,21 @@ class VagrantNode:
 
     def vdev(self, name: str) -> str:
         """One of the machine's own disks: its pool's is the first, then in the order they are asked for."""
-        number = self._disks.setdefault(name, len(self._disks))
-        if number >= len(DISKS):
+        if name not in self._disks and len(self._disks) == len(DISKS):
             raise MachineError(f"{self.spec.name} has {len(DISKS)} disks, and none left for {name}")
-        return f"{BY_NAME}/{DISKS[number]}"
+        return f"{BY_NAME}/{DISKS[self._disks.setdefault(name, len(self._disks))]}"
 
     def put(self, path: Path) -> None:
         """Copy a program that is not there; one that is is taken for the same."""
         if self.run(["test", "-x", str(path)], check=False).code == 0:
             return
         copy = ["sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1.new" && chmod +x "$1.new" && mv "$1.new" "$1"']
-        with path.open("rb") as program, self.way.spawn([*copy, "sh", str(path)], stdin=program) as copying:
-            if copying.wait(COPY_TIMEOUT) != 0:
+        with (
+            path.open("rb") as program,
+            self.way.spawn([*copy, "sh", str(path)], stdin=program) as copying,
+            bounded(copying, COPY_TIMEOUT),
+        ):
+            if copying.wait() != 0:
                 raise MachineError(f"{path} cannot be copied to {self.spec.name}")
 
     def gate(self, port: int) -> str:

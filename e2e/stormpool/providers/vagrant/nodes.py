@@ -170,8 +170,7 @@ class VagrantNodes:
     def copy(self) -> None:
         """Keep all machines as they are now, for `revert`. Sockets of `door` are cut off meanwhile."""
         self._standing = {name: node.part() for name, node in self._nodes.items()}
-        self._there.copy()
-        shutil.copytree(self.nest.home / "cloud", self.nest.home / "cloud.settled")
+        self._there.copy(lambda: _replace(self._settled_cloud, self._cloud))
         self._join()
 
     def revert(self) -> None:
@@ -180,12 +179,17 @@ class VagrantNodes:
             if not node.up:
                 self._there.power_on(name)
             node.part()
-        self._there.set_back()
-        cloud = self.nest.home / "cloud"
-        shutil.rmtree(cloud)
-        shutil.copytree(self.nest.home / "cloud.settled", cloud)
+        self._there.set_back(lambda: _replace(self._cloud, self._settled_cloud))
         self._join()
         self.links.forget(*self._nodes)
+
+    @property
+    def _cloud(self) -> Path:
+        return self.nest.home / "cloud"
+
+    @property
+    def _settled_cloud(self) -> Path:
+        return self.nest.home / "cloud.settled"
 
     def _join(self) -> None:
         self._there.each(self._nodes, lambda name: self._nodes[name].join(self._standing[name]))
@@ -224,3 +228,9 @@ class VagrantNodes:
     def left_behind(self) -> list[str]:
         """What this host still shows of the lab."""
         return self._entry.left_behind()
+
+
+def _replace(directory: Path, by: Path) -> None:
+    """Have a directory be a copy of another."""
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(by, directory)

@@ -46,13 +46,16 @@ def make(image: Path, lab: Lab, programs: Iterable[Path]) -> None:
     what |= {stubs.directory_without_generator(name): stubs.ensure(name) for name in stubs.SOURCES}
     for there, here in what.items():
         _copy(here, tree / there.relative_to("/"))
+    placed = [*what]
     python = Path(sys.executable)
-    interpreter = tree / python.relative_to("/")
-    interpreter.parent.mkdir(parents=True, exist_ok=True)
-    interpreter.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
-    interpreter.chmod(0o755)
+    if not _of_system(python):
+        interpreter = tree / python.relative_to("/")
+        interpreter.parent.mkdir(parents=True, exist_ok=True)
+        interpreter.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+        interpreter.chmod(0o755)
+        placed.append(python)
     shutil.copytree(site(), scratch / "site")
-    (scratch / "paths").write_text("".join(f"{path}\n" for path in [*what, python]))
+    (scratch / "paths").write_text("".join(f"{path}\n" for path in placed))
     size = sum(file.lstat().st_size for file in scratch.rglob("*")) // MIB + ROOM
     shell.run(
         ["mke2fs", "-q", "-t", "ext4", "-L", "payload", "-m", "0", "-d", str(scratch), str(image), f"{size}M"]

@@ -10,8 +10,8 @@ if [ $# = 0 ]; then
 fi
 set -e
 modprobe -a ifb sch_netem
-if ! [ -e "/sys/class/net/$between/ifindex" ]; then
-    ip link add "$between" type ifb
+if ! tc filter show dev "$card" parent ffff: 2>/dev/null | grep -q "$between"; then # the last thing that is made
+    [ -e "/sys/class/net/$between/ifindex" ] || ip link add "$between" type ifb
     ip link set "$between" up
     tc qdisc replace dev "$card" ingress
     tc filter replace dev "$card" parent ffff: protocol all prio 1 u32 match u32 0 0 \
