@@ -135,6 +135,8 @@ def test_pools_are_slow(scene: Scene, node: Node) -> None:
     assert durable(node, "/tank/probe") > 1.0  # a write, and the flush of it, come one after another
     with pytest.raises(MachineError, match="is delay already"):  # mending one would mend the other
         node.zfs.refuse_writes("tank")
+    node.zfs.take_writes("tank")  # which is not what is wrong
+    assert "delay" in node.run(["dmsetup", "table", "disk1"]).stdout
     fault.heal(scene)
     wait_until("it is quick", lambda: durable(node, "/tank/probe"), lambda took: took < 1.0, timeout=60)
 
