@@ -28,27 +28,35 @@ def of(node: Node, *pools: str) -> list[str]:
 
 def fail_writes(node: Node, disk: str) -> None:
     """Every write fails, every read goes on (dm-flakey)."""
-    _exchange(node, disk, PLAIN, FLAKEY, "0", FOR_GOOD, "1", "error_writes")
+    _break(node, disk, FLAKEY, "0", FOR_GOOD, "1", "error_writes")
 
 
 def slow(node: Node, disk: str, seconds: float) -> None:
     """Every read and every write takes so much longer (dm-delay)."""
-    _exchange(node, disk, PLAIN, DELAY, str(round(seconds * 1000)))
+    _break(node, disk, DELAY, str(round(seconds * 1000)))
 
 
 def mend(node: Node, disk: str, fault: str) -> None:
     """It is as it was; nothing happens to one that has not that fault, `FLAKEY` or `DELAY`."""
-    if _table(node, disk)[2] == fault:
-        _exchange(node, disk, fault, PLAIN)
+    table = _table(node, disk)
+    if table[2] == fault:
+        _exchange(node, disk, table, PLAIN)
 
 
-def _exchange(node: Node, disk: str, was: str, target: str, *arguments: str) -> None:
-    """Raises `MachineError` for a disk that is not as it was to be: one fault of a disk at a time."""
-    first, sectors, now, *over = _table(node, disk)
-    if len(over) < 2 or now != was:
-        raise MachineError(f"disk {disk} of {node.spec.name} is {now} already: one fault of a disk at a time")
-    table = " ".join([first, sectors, target, *over[:2], *arguments])
-    node.run(["sh", "-c", EXCHANGE, "sh", disk, table])
+def _break(node: Node, disk: str, fault: str, *arguments: str) -> None:
+    """Raises `MachineError` for a disk that is broken already: one fault of a disk at a time."""
+    table = _table(node, disk)
+    if table[2] != PLAIN:
+        now = f"disk {disk} of {node.spec.name} is {table[2]} already"
+        raise MachineError(f"{now}: one fault of a disk at a time")
+    _exchange(node, disk, table, fault, *arguments)
+
+
+def _exchange(node: Node, disk: str, table: list[str], target: str, *arguments: str) -> None:
+    """Have another target over the same sectors of the same real device."""
+    first, sectors, _, device, at, *_ = table
+    new = " ".join([first, sectors, target, device, at, *arguments])
+    node.run(["sh", "-c", EXCHANGE, "sh", disk, new])
 
 
 def _table(node: Node, disk: str) -> list[str]:

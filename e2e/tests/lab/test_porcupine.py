@@ -11,7 +11,7 @@ from stormpool.verdict import Outcome
 
 pytestmark = pytest.mark.lab
 
-HISTORIES = 2_000
+HISTORIES = 6_000
 PLENTY = 10_000_000
 
 

@@ -21,6 +21,7 @@ from stormpool.runner import Asked, running
 from stormpool.scene import Scene
 from stormpool.wait import wait_until
 from stormpool.workloads import attaching
+from stormpool.zfs.daemon import DaemonZfs
 
 pytestmark = pytest.mark.lab
 
@@ -155,7 +156,7 @@ def test_pools_that_are_suspended(scene: Scene, node: Node) -> None:
 
 def test_pools_that_are_slow(scene: Scene, node: Node) -> None:
     fault = faults.SlowPools(CLIENT, stopped=1.0, running=0.01)
-    daemon = int(node.run(["pidof", "-s", "zfs-fuse"]).stdout)
+    daemon = DaemonZfs(node).pid()
     fault.inject(scene)
     stopped = ["ps", "-o", "stat=", "-p", str(daemon)]
     wait_until(
