@@ -18,6 +18,7 @@ from stormpool.checkers.no_orphaned_executor import no_orphaned_executor
 from stormpool.checkers.nothing_left_behind import nothing_left_behind
 from stormpool.checkers.one_leader_a_term import one_leader_a_term
 from stormpool.checkers.one_plugin_process import one_plugin_process
+from stormpool.checkers.one_pool_a_volume import one_pool_a_volume
 from stormpool.checkers.one_task_a_device import one_task_a_device
 from stormpool.checkers.one_writer_a_volume import one_writer_a_volume
 from stormpool.checkers.plugins_are_independent import plugins_are_independent
@@ -39,6 +40,7 @@ ALL: tuple[Guarantee, ...] = (
     claims_match_reality,
     claims_are_linearizable,
     one_writer_a_volume,
+    one_pool_a_volume,
     no_acknowledged_write_is_lost,
     room_is_there,
     progress,
@@ -95,6 +97,7 @@ __all__ = [
     "nothing_left_behind",
     "one_leader_a_term",
     "one_plugin_process",
+    "one_pool_a_volume",
     "one_task_a_device",
     "one_writer_a_volume",
     "plugins_are_independent",

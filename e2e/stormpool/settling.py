@@ -14,6 +14,7 @@ from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import allocations, claims_of, consumers, exhausted, of_plugin
 from stormpool.checkers.dataset_lives_as_long import left_datasets, told_of
 from stormpool.checkers.nothing_left_behind import left_on
+from stormpool.checkers.one_pool_a_volume import nodes_with
 from stormpool.checkers.published_is_unpublished import left_published
 from stormpool.errors import TimedOut
 from stormpool.events import Books, Design, Observed
@@ -76,7 +77,7 @@ def wait_unpublished(cluster: Cluster, within: float) -> None:
 
 
 def observe(cluster: Site, books: Books, volumes: Collection[str], within: float) -> None:
-    """Look at each client until nothing is left on it that should not be, and write down the last look."""
+    """Look at each client until nothing is left on it that should not be, and write down the last looks."""
     history = cluster.so_far()[0] if cluster.lab.external_plugins else History([])
     told = told_of(history)
     collected = tuple(each.datasets for each in history.of(Design) if each.collects and not each.volumes)
@@ -88,10 +89,25 @@ def observe(cluster: Site, books: Books, volumes: Collection[str], within: float
         kept = [each for each in look.datasets if each.startswith(collected) and not in_use]
         return [*silent, *left_on(look, books, volumes), *left_datasets(look, books, told), *kept]
 
-    for node in cluster.clients():
-        cluster.recorder.write(
-            structs.replace(_last_look(cluster, node.spec.name, left, within), settled=True)
-        )
+    looks = {
+        name: _last_look(cluster, name, left, within)
+        for name in (node.spec.name for node in cluster.clients())
+    }
+
+    def doubled() -> set[str]:
+        """The nodes with a volume that another has too, as they are now: one that was away tidies up."""
+        having = [nodes_with(volume, looks.values()) for volume in volumes]
+        return {name for nodes in having if len(nodes) > 1 for name in nodes}
+
+    def look_again() -> set[str]:
+        looks.update({name: cluster.look(name) for name in doubled()})
+        return doubled()
+
+    with contextlib.suppress(TimedOut):
+        what = "no volume is in the pools of two nodes"
+        wait_until(what, look_again, lambda found: not found, timeout=_left(within), every=LOOK_EVERY)
+    for look in looks.values():
+        cluster.recorder.write(structs.replace(look, settled=True))
 
 
 def _last_look(cluster: Site, name: str, left: Callable[[Observed], list[str]], within: float) -> Observed:

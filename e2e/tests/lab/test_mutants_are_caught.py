@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stormpool import guarantees, workloads
+from stormpool.events import Operation
 from stormpool.lab import Lab
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
@@ -65,6 +66,18 @@ def test_a_volume_that_moves_by_half_is_caught(tmp_path: Path) -> None:
     verdict = guarantees.no_acknowledged_write_is_lost(history)
     assert verdict.outcome is Outcome.INVALID, verdict
     assert any("vol1 has" in witness.what for witness in verdict.witnesses), verdict
+
+
+def test_a_volume_that_leaves_a_copy_where_it_was_is_caught(tmp_path: Path) -> None:
+    lab = Lab(servers=1, clients=2, plugins=[csi.zfs(kind="moving", mutant="keeps_copy")])
+    with running(Asked(lab=lab, scenario="keeps copy", out=tmp_path, seed=1)) as cluster:
+        volumes = cluster.create_volumes(1)
+        cluster.run(workloads.hold(volumes, seconds=1, node="client1"), settle=5)
+        history = cluster.run(workloads.hold(volumes, seconds=1, node="client2"), settle=5)
+    assert {each.error for each in history.of(Operation)} == {""}
+    verdict = guarantees.one_pool_a_volume(history)
+    assert verdict.outcome is Outcome.INVALID, verdict
+    assert "vol1 was in the pools of client1 and client2" in verdict.why
 
 
 def test_plugins_that_wait_for_each_other_are_caught(tmp_path: Path) -> None:
