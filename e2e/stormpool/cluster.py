@@ -87,13 +87,16 @@ class Cluster(Site):
         """Write what the servers hold for true into a history that has just begun."""
         self.watch.retell()
 
-    def submit(self, job: dict[str, Any]) -> None:
+    def submit(self, job: dict[str, Any]) -> int:
         """Register a job, in the shape of Nomad's JSON API.
+
+        Returns the index of the servers' state that it has since: what is placed for it has a higher one, and
+        what was placed for one of that name that was stopped has not.
 
         Raises `Misuse` when the agents find it invalid.
         """
         try:
-            self.api().put("jobs", {"Job": job})
+            return int(self.api().put("jobs", {"Job": job})["JobModifyIndex"])
         except ApiError as refused:
             if not REFUSED.search(refused.said):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from stormpool.agents.api import ApiError, Unreachable
@@ -21,15 +22,14 @@ def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -
     """
     began = cluster.recorder.now()
     alloc: Alloc | None = None
-    error = ""
+    error, since = "", 0
     try:
-        cluster.submit(job)
-        seen = cluster.api().until(f"job/{job['ID']}/allocations", _placed, timeout=timeout, missing=[])
-        alloc = _latest(seen)
-        if alloc is not None and alloc.status != "running":
+        since = cluster.submit(job)
+        alloc = placed(cluster, job["ID"], since, {"running", *Alloc.TERMINAL}, timeout)
+        if alloc.status != "running":
             error = f"allocation is {alloc.status}"
     except TimedOut as late:
-        alloc, error = _waiting(cluster, job["ID"], str(late))
+        alloc, error = _waiting(cluster, job["ID"], since, str(late))
     except (ApiError, Unreachable) as failed:
         error = str(failed)
     ended = cluster.recorder.now()
@@ -37,6 +37,19 @@ def attach(cluster: Cluster, job: dict[str, Any], volume: str, timeout: float) -
     done = Operation(began, "attach", volume, ended, *where, error)
     cluster.recorder.write(done)
     return done
+
+
+def placed(cluster: Cluster, job: str, since: int, statuses: Collection[str], timeout: float) -> Alloc:
+    """The latest allocation of a job, once one has such a status; none of before it was registered, `since`.
+
+    Raises `TimedOut` after so many seconds.
+    """
+
+    def there(stubs: list[dict[str, Any]]) -> bool:
+        return any(stub["ClientStatus"] in statuses for stub in _fresh(stubs, since))
+
+    seen = cluster.api().until(f"job/{job}/allocations", there, timeout=timeout, missing=[])
+    return _latest(_fresh(seen, since))
 
 
 def detach(cluster: Cluster, volume: str, job: str, alloc: str, timeout: float) -> None:
@@ -65,25 +78,25 @@ def _over(stubs: list[dict[str, Any]]) -> bool:
     return not any(alloc_of(stub).live for stub in stubs)
 
 
-def _waiting(cluster: Cluster, job: str, late: str) -> tuple[Alloc | None, str]:
+def _waiting(cluster: Cluster, job: str, since: int, late: str) -> tuple[Alloc | None, str]:
     """The allocation of a job that does not run yet, and why it does not."""
     try:
-        alloc = _latest(cluster.api().get(f"job/{job}/allocations"))
+        fresh = _fresh(cluster.api().get(f"job/{job}/allocations"), since)
         said = exhausted(cluster.api().get(f"job/{job}/evaluations"))
     except (ApiError, Unreachable) as failed:
         return None, f"{late}; {failed}"
-    if alloc is not None:
-        return alloc, f"allocation is {alloc.status}"
+    if fresh:
+        return (alloc := _latest(fresh)), f"allocation is {alloc.status}"
     # The other reason with that word is a volume whose plugin is not healthy.
     return None, next((REFUSED + reason for reason in said if "unschedulable" not in reason), late)
 
 
-def _latest(stubs: list[dict[str, Any]]) -> Alloc | None:
-    return alloc_of(max(stubs, key=lambda stub: int(stub["CreateIndex"]))) if stubs else None
+def _fresh(stubs: list[dict[str, Any]], since: int) -> list[dict[str, Any]]:
+    return [stub for stub in stubs if stub["CreateIndex"] > since]
 
 
-def _placed(stubs: list[dict[str, Any]]) -> bool:
-    return any(stub["ClientStatus"] in ("running", "failed", "complete", "lost") for stub in stubs)
+def _latest(stubs: list[dict[str, Any]]) -> Alloc:
+    return alloc_of(max(stubs, key=lambda stub: int(stub["CreateIndex"])))
 
 
 def stop(cluster: Cluster, job: str, timeout: float) -> None:

@@ -7,14 +7,14 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stormpool.agents.api import ApiError, Unreachable
 from stormpool.agents.books import alloc_of
 from stormpool.errors import TimedOut
-from stormpool.events import Acknowledged, Contents
+from stormpool.events import Acknowledged, Alloc, Contents
 from stormpool.pace import Seconds
-from stormpool.workloads.attaching import detach
+from stormpool.workloads.attaching import detach, placed
 from stormpool.workloads.consumer import READER, How, refused_in, told_in, writes_in
 from stormpool.workloads.workload import AGAIN_AFTER, STEP_TIMEOUT, Workload
 
@@ -46,9 +46,8 @@ class ReadBack(Workload, frozen=True):
         """Have one task read a volume, and stop it; whether it could."""
         alloc, done = "", False
         with contextlib.suppress(TimedOut, ApiError, Unreachable, OSError):
-            cluster.submit(cluster.consumer(job, volume, how=How(READER, "batch")))
-            path = f"job/{job}/allocations"
-            seen = alloc_of(cluster.api().until(path, _over, timeout=self.timeout, missing=[])[-1])
+            since = cluster.submit(cluster.consumer(job, volume, how=How(READER, "batch")))
+            seen = placed(cluster, job, since, Alloc.TERMINAL, self.timeout)
             alloc = seen.id
             *lines, last = cluster.task_output(seen).splitlines() or [""]
             done = last == "end"
@@ -82,7 +81,3 @@ def _told(alloc: str, output: str, at: int) -> Iterator[Acknowledged]:
     for volume, life in {**writes, **refused}:
         each = volume, life
         yield Acknowledged(at, alloc, writes.get(each, 0), life, volume, refused[each])
-
-
-def _over(stubs: list[dict[str, Any]]) -> bool:
-    return any(stub["ClientStatus"] in ("complete", "failed", "lost") for stub in stubs)
