@@ -228,14 +228,22 @@ class Cluster(Site):
         super().crash(name, panic=panic)
 
     def boot(self, *names: str) -> None:
-        """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer."""
+        """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer.
+
+        Where that fails they are all down again: half a node is taken for none that is up.
+        """
         down = [name for name in names if not self.nodes[name].up]
-        for name in down:
-            self._nodes.boot(name)
-            if self.nodes[name].spec.role is Role.CLIENT:
-                self._start_pool(self.nodes[name])
-            self._observing.back(self.nodes[name])
-        self.agents.revive(*down)
+        try:
+            for name in down:
+                self._nodes.boot(name)
+                if self.nodes[name].spec.role is Role.CLIENT:
+                    self._start_pool(self.nodes[name])
+                self._observing.back(self.nodes[name])
+            self.agents.revive(*down)
+        except Exception:
+            for name in down:
+                super().crash(name)
+            raise
 
     def keep(self, addresses: Mapping[str, str]) -> Written:
         """Write down how to get at the nodes, for other processes to find."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stormpool.node import Node
+from stormpool.observe import on_node
 
 PACKAGES = Path(__file__).parents[2]
 MAIN = """import sys; sys.path.insert(0, sys.argv[1])
@@ -18,4 +19,5 @@ def observer(python: str, node: Node, *asked: str) -> list[str]:
     kernel has ZFS pyzfs is one of them.
     """
     alone = [] if node.zfs.in_kernel else ["-S"]
-    return [python, "-I", *alone, "-c", MAIN, str(PACKAGES), *asked]
+    by = on_node.KERNEL if node.zfs.in_kernel else on_node.DAEMON
+    return [python, "-I", *alone, "-c", MAIN, str(PACKAGES), by, *asked]

@@ -1,7 +1,8 @@
 """Ground truth, read on a node: its processes, mounts and pools, by the kernel's word and not by an agent's.
 
 Runs on the node (`command`), with nothing but Python's standard library, and pyzfs where it is; prints
-JSON lines in the shape of `stormpool.events.Observed`, times being of CLOCK_MONOTONIC:
+JSON lines in the shape of `stormpool.events.Observed`, times being of CLOCK_MONOTONIC. It is told who serves
+ZFS here, `kernel` or `daemon`: a node that is a part of a host sees the host's /dev/zfs. And then:
 
     (nothing)     everything, once
     --watch S     the tasks that have a ZFS file system of their own, whenever that changed, and every second
@@ -25,6 +26,7 @@ from stormpool.observe import zfs
 
 ALLOC = re.compile(r"/alloc/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:/|\b)")
 ASKED = re.compile(r"/client/csi/.+/(?:staging|per-alloc)/")
+KERNEL, DAEMON = "kernel", "daemon"
 LONGEST = 300  # characters kept of a command line
 FORKED = 0x40  # of a process's flags: it has run no program of its own (linux/sched.h, PF_FORKNOEXEC)
 MOMENT = 1.0  # seconds in which a process that was forked becomes another program; 0.001 as seen
@@ -161,24 +163,17 @@ def still_there(seen: dict[str, Any]) -> bool:
     return who is not None and who[0] == seen["started"]
 
 
-def everything() -> dict[str, Any]:
+def everything(in_kernel: bool) -> dict[str, Any]:
     """All that can be seen of this node."""
     own = own_mounts()
     shown = dict.fromkeys([*zfs_mounts(own), *asked_mounts(own)])
     mounts = [{"source": s, "target": t, "writable": rw} for s, t, rw in shown]
     at, running = time.monotonic_ns(), processes()
     seen = {"at": at, "processes": running, "mounts": mounts}
-    if not has_zfs(running):
-        return seen
-    pools, file_systems = zfs.pools(), zfs.file_systems()
+    pools, file_systems = zfs.pools(in_kernel), zfs.file_systems(in_kernel)
     if pools is None or file_systems is None:
         return {**seen, "silent": True}
     return {**seen, "pools": pools, "datasets": sorted(file_systems)}
-
-
-def has_zfs(running: list[dict[str, Any]]) -> bool:
-    """Whether something on this node serves ZFS: the daemon of zfs-fuse, or the kernel itself."""
-    return zfs.is_in_kernel() or any(each["name"] == "zfs-fuse" for each in running)
 
 
 def _tell(seen: dict[str, Any]) -> None:
@@ -201,19 +196,19 @@ def watch(every: float) -> None:
             return
 
 
-def datasets() -> dict[str, Any] | None:
+def datasets(in_kernel: bool) -> dict[str, Any] | None:
     """The ZFS file systems: when each was made, and which are mounted; None where ZFS says nothing."""
     at = time.monotonic_ns()
-    made = zfs.file_systems()
+    made = zfs.file_systems(in_kernel)
     mounted = {source for source, _, _ in zfs_mounts(own_mounts())}
     return {"at": at, "made": made, "mounted": sorted(mounted & set(made))} if made is not None else None
 
 
-def watch_datasets(every: float) -> None:
+def watch_datasets(in_kernel: bool, every: float) -> None:
     """Tell of the ZFS file systems until standard input closes."""
     before, since = None, 0
     while True:
-        seen = datasets()
+        seen = datasets(in_kernel)
         if seen and (seen["made"], seen["mounted"]) != before:
             _tell({**seen, "since": since})
             before = seen["made"], seen["mounted"]
@@ -224,9 +219,10 @@ def watch_datasets(every: float) -> None:
 
 def main(asked: list[str]) -> None:
     """Tell what was asked for."""
-    if asked[:1] == ["--watch"]:
-        watch(float(asked[1]))
-    elif asked[:1] == ["--datasets"]:
-        watch_datasets(float(asked[1]))
+    in_kernel = asked[0] == KERNEL
+    if asked[1:2] == ["--watch"]:
+        watch(float(asked[2]))
+    elif asked[1:2] == ["--datasets"]:
+        watch_datasets(in_kernel, float(asked[2]))
     else:
-        _tell(everything())
+        _tell(everything(in_kernel))

@@ -2,7 +2,7 @@
 
 Runs on the node, for `on_node`. It asks by the best way there is: libzfs_core, by pyzfs; else the
 JSON of OpenZFS 2.3 and later; else the lines that `-H` prints, as of zfs-fuse. Each way answers None where
-ZFS does not: its daemon hangs, or a pool is suspended, and would have who asks wait for it.
+ZFS does not: its daemon hangs or is gone, or a pool is suspended, and would have who asks wait for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import subprocess
 from typing import Any
 
-KERNEL = "/dev/zfs"
 POOLS = "/proc/spl/kstat/zfs"  # libzfs_core has no call that lists pools; the kernel has a directory for each
 TIMEOUT = 20.0  # seconds that a command may take
 
@@ -35,22 +34,17 @@ INSTRUCTIONS = 100_000_000  # that a walk may take, the most ZFS allows: 25 a da
 MEMORY = 100 << 20  # bytes, the same
 
 
-def is_in_kernel() -> bool:
-    """Whether this node's kernel serves ZFS."""
-    return os.path.exists(KERNEL)
-
-
-def pools() -> list[str] | None:
-    """The pools that are imported."""
-    if is_in_kernel():
+def pools(in_kernel: bool) -> list[str] | None:
+    """The pools that are imported. `in_kernel`: whether this node's kernel serves ZFS, or a daemon."""
+    if in_kernel:
         return _pools_of_kernel()
     lines = _said("zpool", "list", "-H", "-o", "name")
     return None if lines is None else lines.splitlines()
 
 
-def file_systems() -> dict[str, int] | None:
+def file_systems(in_kernel: bool) -> dict[str, int] | None:
     """The file systems of all pools, each with the time it was made, in seconds since the epoch."""
-    if not is_in_kernel():
+    if not in_kernel:
         return _lines()
     names = _pools_of_kernel()
     if names is None:  # commands would leave out what is in a suspended pool, and end with 0

@@ -29,12 +29,12 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from stormpool.observe import zfs
 assert zfs._core() is not None
-told = [[zfs.pools(), zfs.file_systems()]]
+told = [[zfs.pools(True), zfs.file_systems(True)]]
 zfs._core = lambda: None
 assert zfs._json("zfs", "list", "-j") is not None
-told.append([zfs.pools(), zfs.file_systems()])
+told.append([zfs.pools(True), zfs.file_systems(True)])
 zfs._json = lambda *argv: None
-told.append([zfs.pools(), zfs.file_systems()])
+told.append([zfs.pools(True), zfs.file_systems(True)])
 print(json.dumps(told))
 """
 VOLUMES = Path(__file__).with_name("volumes_on_a_machine.py")

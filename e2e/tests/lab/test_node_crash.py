@@ -10,14 +10,17 @@ import pytest
 from stormpool import faults, guarantees, nemesis, processes, target, workloads
 from stormpool.agents.books import claims_of
 from stormpool.cluster import Cluster
+from stormpool.errors import MachineError
 from stormpool.events import Call, Fault, Observed, Operation
 from stormpool.lab import Lab, Role
+from stormpool.node import Node
 from stormpool.plugins import csi
 from stormpool.runner import Asked, running
 from stormpool.scene import Scene
 from stormpool.verdict import Outcome
 from stormpool.wait import wait_until
 from stormpool.workloads import attaching
+from stormpool.zfs.daemon import DaemonZfs
 
 pytestmark = pytest.mark.lab
 
@@ -87,6 +90,29 @@ def test_crash_and_boot(cluster: Cluster) -> None:
     cluster.api().delete("job/after")
     cluster.api().until(f"volume/csi/{volume}", lambda seen: not claims_of(seen), timeout=60)
     assert threading.active_count() <= threads + 2
+
+
+def test_a_node_that_comes_back_halfway_is_down_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one whose ZFS is gone says nothing of its pools, which is not that there are none."""
+    node = cluster.nodes["client2"]
+    node.run(["kill", "-KILL", str(DaemonZfs(node).pid())])
+    wait_until("its ZFS is gone", lambda: cluster.look("client2"), lambda seen: seen.silent, timeout=10)
+    fault, scene = faults.CrashNode(target.node("client2")), Scene(cluster)
+    fault.inject(scene)
+
+    def fails(node: Node) -> None:
+        raise MachineError("its disk does not spin")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "_start_pool", fails)
+        with pytest.raises(MachineError, match="does not spin"):
+            fault.heal(scene)
+    assert not node.up
+    fault.heal(scene)
+    assert cluster.look("client2").pools == ["tank"]
+    wait_until("all is well again", lambda: whole(cluster), timeout=60)
 
 
 def network_of(pid: int | str) -> str:

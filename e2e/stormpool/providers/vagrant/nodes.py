@@ -164,7 +164,12 @@ class VagrantNodes:
         if node.up:
             return
         self._there.power_on(name)
-        self._open(name)
+        try:
+            self._open(name)
+        except Exception:  # so that it can be booted again
+            self._there.cut_power(name)
+            node.close()
+            raise
         self.links.forget(name)
 
     def copy(self) -> None:
