@@ -165,6 +165,7 @@ class Conductor:
             scene.subject = planned.fault.inject(scene)
         except Exception as error:  # a fault may be anybody's, and a call waits for it
             self._note(number, "failed", scene, _why(error))
+            self._leave_to_twins(scene)
             self._heal(scene)
             return
         self._note(number, "injected", scene, at=began)
@@ -172,6 +173,16 @@ class Conductor:
             self._heal(scene)
         elif planned.heal_after is not None:
             self._later(planned.heal_after, self._heal, scene)
+
+    def _leave_to_twins(self, scene: Scene) -> None:
+        """What another fault of the same kind holds broken is not mended with one that failed."""
+        with self._lock:
+            own = self._plan.planned[self._standing[scene]].fault
+            for twin, number in self._standing.items():
+                if twin is scene or twin in self._mending:
+                    continue
+                if same_kind(self._plan.planned[number].fault, own):
+                    scene.hit = [name for name in scene.hit if name not in twin.hit]
 
     def _later(self, seconds: float, what: Callable[..., object], *about: object) -> None:
         """Do something so many seconds from now, unless all is over then."""
@@ -232,6 +243,11 @@ class Conductor:
 def mends(fault: Fault) -> bool:
     """Whether a fault leaves something to mend."""
     return type(fault).heal is not Fault.heal
+
+
+def same_kind(one: Fault, other: Fault) -> bool:
+    """Whether two faults break the same thing of a node, each perhaps in its own measure."""
+    return type(one) is type(other) and getattr(one, "volume", "") == getattr(other, "volume", "")
 
 
 def _why(error: Exception) -> str:

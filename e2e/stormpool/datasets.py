@@ -35,6 +35,17 @@ class Dataset:
         argv = ["zfs", "get", "-H", "-p", "-o", "value", name, self.name]
         return self.node.run(argv).stdout.strip()
 
+    def find(self, name: str) -> str:
+        """The same, "-" where there is no such dataset.
+
+        Raises `MachineError` where ZFS does not say, as of a pool that is suspended.
+        """
+        argv = ["zfs", "get", "-H", "-p", "-o", "value", name, self.name]
+        said = self.node.run(argv, check=False)
+        if said.code and "does not exist" not in said.stderr:
+            raise MachineError(f"{name} of {self.name} of {self.node.spec.name}: {said.stderr.strip()}")
+        return NONE if said.code else said.stdout.strip()
+
     def set(self, name: str, value: str) -> None:
         """Set a property."""
         self.node.run(["zfs", "set", f"{name}={value}", self.name])

@@ -265,6 +265,35 @@ def test_a_fault_mends_what_it_aimed_at_and_no_other(tmp_path: Path) -> None:
     assert DONE[3:] == ["client2 kill -CONT 7"]
 
 
+class Once(Fault, frozen=True, tag="test_conductor.Once"):
+    """Breaks something of two nodes that can be broken once; so the second fails."""
+
+    nodes: tuple[str, ...]
+    volume: str = ""
+
+    def inject(self, scene: Scene) -> str:
+        scene.aim_at(*self.nodes)
+        if "broken" in DONE:
+            raise MachineError("it is broken already")
+        DONE.append("broken")
+        return self.nodes[0]
+
+    def heal(self, scene: Scene) -> None:
+        DONE.append(f"mend {' '.join(scene.hit)}")
+
+
+@pytest.mark.parametrize(("volume", "mended"), [("", "mend client3"), ("vol1", "mend client2 client3")])
+def test_a_fault_that_fails_leaves_to_another_of_its_kind_what_that_broke(
+    tmp_path: Path, volume: str, mended: str
+) -> None:
+    both = at_once(Once(("client1", "client2")), Once(("client2", "client3"), volume))
+    stage = Stage(both, tmp_path)
+    carried_out(stage)
+    assert DONE[:2] == ["broken", mended]
+    stage.conductor.heal()
+    assert DONE[2:] == ["mend client1 client2"]
+
+
 class Books:
     """The servers' books of one volume."""
 

@@ -8,12 +8,12 @@ from stormpool.target import Target
 
 
 class SlowPools(Fault, frozen=True):
-    """All pools of a node are slow.
+    """The pools that a node has imported are slow.
 
     Where a daemon serves ZFS it is stopped and continued in turns (SIGSTOP, SIGCONT). `stopped` and `running`
     are the seconds of each turn: what falls into a stop waits for its end, what is over before the next is as
-    fast as ever. Where the kernel does, each read and write of their disks takes `stopped` seconds longer.
-    Healed by leaving them alone.
+    fast as ever. Where the kernel does, each read and write of their disks takes `stopped` seconds longer;
+    pools that are imported later are not slow then. Healed by leaving them alone.
     """
 
     target: Target

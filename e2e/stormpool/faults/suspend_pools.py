@@ -38,7 +38,9 @@ class SuspendPools(Fault, frozen=True):
     def heal(self, scene: Scene) -> None:
         """Let writes succeed, and have those that wait done."""
         for node in scene.clients_hit():
-            for pool in pools.imported(node):
+            imported = pools.imported(node)
+            own = self.volume if self.volume in imported else pools.POOL
+            for pool in [own] if node.zfs.in_kernel else imported:
                 node.zfs.take_writes(pool)
                 node.run(["zpool", "clear", pool])
                 datasets.Dataset(node, pool).forget(MARK)

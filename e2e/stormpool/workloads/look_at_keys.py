@@ -24,11 +24,8 @@ class LookAtKeys(Workload, frozen=True):
     def act(self, cluster: Cluster, seed: int) -> None:  # noqa: ARG002 - nothing is left to chance
         """Do it, where they are datasets of the node's pool."""
         for node in cluster.clients():
-            there = node.run(["zfs", "list", "-H", "-o", "name"]).stdout.split()
             for volume in self.volumes:
-                if f"{POOL}/{volume}" not in there:
-                    continue
-                loaded = LOADED.get(Dataset(node, f"{POOL}/{volume}").get("keystatus"))
+                loaded = LOADED.get(Dataset(node, f"{POOL}/{volume}").find("keystatus"))
                 if loaded is not None:
                     cluster.recorder.write(Key(cluster.recorder.now(), volume, node.spec.name, loaded))
 

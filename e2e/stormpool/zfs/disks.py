@@ -26,6 +26,12 @@ def of(node: Node, *pools: str) -> list[str]:
     return [word.removeprefix(BY_NAME) for word in said if word.startswith(BY_NAME)]
 
 
+def slowed(node: Node) -> list[str]:
+    """The names of the disks that are slow, whatever is on them now."""
+    said = node.run(["dmsetup", "ls", "--target", DELAY]).stdout  # NAME (MAJOR:MINOR), or that there are none
+    return [line.split()[0] for line in said.splitlines() if "(" in line]
+
+
 def fail_writes(node: Node, disk: str) -> None:
     """Every write fails, every read goes on (dm-flakey)."""
     _break(node, disk, FLAKEY, "0", FOR_GOOD, "1", "error_writes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stormpool.errors import MachineError
 from stormpool.zfs import disks
 
 if TYPE_CHECKING:
@@ -39,11 +40,14 @@ class KernelZfs:
         running: float,  # noqa: ARG002 - there are no turns
         companions: Companions,  # noqa: ARG002 - a disk needs no help
     ) -> None:
-        """Each read and write takes so much longer."""
-        for disk in disks.of(self._node):
+        """Each read and write takes so much longer. Raises `MachineError` where no pool is imported."""
+        found = disks.of(self._node)
+        if not found:
+            raise MachineError(f"{self._node.spec.name} has no pool imported that could be slow")
+        for disk in found:
             disks.slow(self._node, disk, stopped)
 
     def quicken(self, companions: Companions) -> None:  # noqa: ARG002 - a disk needs no help
         """Undo `slow`."""
-        for disk in disks.of(self._node):
+        for disk in disks.slowed(self._node):
             disks.mend(self._node, disk, disks.DELAY)

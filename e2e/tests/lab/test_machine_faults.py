@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from auditing import Audited, audited
-from stormpool import faults, pools, target, workloads
+from stormpool import faults, pools, programs, target, workloads
 from stormpool.agents.api import ApiError
 from stormpool.audit import pools as pool_audits
 from stormpool.cluster import Cluster
-from stormpool.errors import MachineError
+from stormpool.errors import CommandFailed, MachineError
 from stormpool.faults import Fault
 from stormpool.lab import Lab
 from stormpool.node import Node
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.lab
 
 CLIENT = target.node("client1")
 LAB = Lab(servers=1, clients=1, plugins=[csi.zfs()])
+FIXTURES = ["env", *(f"{name}={value}" for name, value in programs.fixture_environment().items())]
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +113,11 @@ def test_audits_reach_a_machine_over_ssh(cluster: Cluster, tmp_path: Path) -> No
     assert {"no_dataset_is_left", "every_zfs_mount_has_its_dataset"} <= ill.skipped
 
 
-@pytest.mark.parametrize("pool", ["vol1", "tank"])
+@pytest.mark.parametrize(("pool", "volume"), [("vol1", "vol1"), ("tank", "one-in-tank")])
 @pytest.mark.usefixtures("writer")
-def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Node, pool: str) -> None:
+def test_a_pool_is_suspended_and_waits(
+    cluster: Cluster, scene: Scene, node: Node, pool: str, volume: str
+) -> None:
     goes_on(node)
     node.zfs.refuse_writes(pool)
     node.start("writer", ["sh", "-c", f"zfs set a:b=c {pool}"], env={}, log=cluster.logs / "writer.log")
@@ -122,7 +125,11 @@ def test_a_pool_is_suspended_and_waits(cluster: Cluster, scene: Scene, node: Nod
     assert cluster.look("client1").silent  # and the look does not wait for it
     said = node.run(["zpool", "list", "-H", "-o", "name,health,capacity"]).stdout
     assert [*pool_audits.ill(pool_audits.listed(said))] == [f"pool {pool} is SUSPENDED"]
-    faults.SuspendPools("vol1").heal(Scene(cluster, hit=["client1"]))
+    with pytest.raises(CommandFailed, match="suspended"):  # nor does a plugin take it for gone
+        node.run([*FIXTURES, "python3", "-c", f"import zfs; zfs.exists('{pool}/{volume}')"])
+    faults.SuspendPools("other" if pool == "vol1" else "vol1").heal(Scene(cluster, hit=["client1"]))
+    assert pools.suspended(node, pool), "it was mended with another"
+    faults.SuspendPools(volume).heal(Scene(cluster, hit=["client1"]))
     assert not pools.suspended(node, pool)
     assert not cluster.look("client1").silent
     goes_on(node)
@@ -137,7 +144,9 @@ def test_pools_are_slow(scene: Scene, node: Node) -> None:
         node.zfs.refuse_writes("tank")
     node.zfs.take_writes("tank")  # which is not what is wrong
     assert "delay" in node.run(["dmsetup", "table", "disk1"]).stdout
+    node.run(["zpool", "export", "tank"])  # its disk is slow all the same
     fault.heal(scene)
+    pools.import_own(node)
     wait_until("it is quick", lambda: durable(node, "/tank/probe"), lambda took: took < 1.0, timeout=60)
 
 
