@@ -86,8 +86,8 @@ def test_processes_are_read_as_the_kernel_tells_them() -> None:
 725 (nomad) S 329 725 725 0 -1 4194304 4127 0 2 0 8 4 0 0 20 0 11 0 143210 0 0 0
 740 (a (b) c) Z 725 725 725 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 143219 0 0 0
  c) S 329 725
-== switches
-725/status:voluntary_ctxt_switches:\t172
+== stuck
+725/task/731/status:voluntary_ctxt_switches:\t172
 == words
 725/cmdline:/bin/nomad
 725/cmdline:executor
@@ -102,7 +102,12 @@ def test_processes_are_read_as_the_kernel_tells_them() -> None:
     found = processes.parsed(look.sections(said))
     assert set(found) == {725, 740}
     executor = found[725]
-    assert (executor.parent, executor.state, executor.started, executor.switches) == (329, "S", 143210, 172)
+    assert (executor.parent, executor.state, executor.started, dict(executor.stuck)) == (
+        329,
+        "S",
+        143210,
+        {731: 172},
+    )
     assert (executor.alloc, executor.companion, executor.is_plugin) == (LIVE, "executor", False)
     assert executor.sockets == {108812}
     assert executor.paths == (f"/nomad/alloc/{LIVE}/a dir",)
@@ -146,6 +151,32 @@ def test_a_plugin_that_runs_twice_is_told_and_its_children_are_not() -> None:
     assert list(processes.doubled_plugins(seen(ones, others))) == []
 
 
+def test_who_has_the_files_of_all_tasks_open_is_of_no_allocation() -> None:
+    """A driver's plugin opens its tasks' outputs by itself (nomad, client/lib/fifo)."""
+    fifo = (f"/nomad/alloc/{LIVE}/alloc/logs/.web.stdout.fifo", f"/nomad/alloc/{GONE}/web/x")
+    holding = replace(PLUGIN, paths=fifo)
+    assert (holding.alloc, holding.is_plugin) == ("", True)
+    (found,) = processes.doubled_plugins(seen(holding, replace(holding, pid=99, parent=1)))
+    assert found == "plugin /opt/zfs runs 2 times: processes 204, 99"
+    agent = replace(AGENT, paths=(*AGENT.paths, *fifo))
+    assert list(remains.processes(seen(agent, holding))) == []
+    assert replace(TASK, environment={}, paths=fifo).alloc == LIVE
+
+
+def test_a_client_is_known_wherever_it_keeps_its_state() -> None:
+    elsewhere = replace(AGENT, paths=("/srv/state/state.db",))
+    assert elsewhere.is_client
+    assert (elsewhere.data_dirs, AGENT.data_dirs) == (set(), {"/nomad"})
+    assert not replace(AGENT, paths=("/nomad/server/raft/raft.db",)).is_client
+
+
+def test_sockets_are_looked_for_below_a_place_that_ends_in_a_stroke() -> None:
+    places = [replace(PLUGIN, environment={COOKIE: "x", "TMPDIR": at}) for at in ("/opt/tmp/", "/")]
+    asked = look.files(places, ())
+    assert "find /opt/tmp -maxdepth 2 -type s -path /opt/tmp/'plugin*'" in asked
+    assert asked.count("find ") == 2  # the other is /tmp
+
+
 def test_two_tasks_of_one_csi_plugin_are_told() -> None:
     said = {"CSI_ENDPOINT": "unix:///csi/csi.sock", "NOMAD_JOB_ID": "zfs", "NOMAD_TASK_NAME": "plugin"}
     one, child, other = (
@@ -164,8 +195,9 @@ def test_zombies_and_the_stuck_are_told() -> None:
     assert found == "process 50 (zfs) has ended; its parent is process 204 (zfs)"
     (found,) = processes.zombies(seen(Process(52, 1, "Z", "zfs")))
     assert found.startswith("process 52 (zfs) has ended")
-    (found,) = processes.stuck(seen(Process(51, 1, "D", "ls", switches=7)))
-    assert found == "process 51 (ls) is in uninterruptible sleep since its 7th switch"
+    (leader, thread) = processes.stuck(seen(Process(51, 1, "D", "ls", stuck={51: 7, 60: 2})))
+    assert leader == "process 51 (ls) is in uninterruptible sleep, after 7 switches"
+    assert thread == "thread 60 of process 51 (ls) is in uninterruptible sleep, after 2 switches"
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
@@ -186,6 +218,8 @@ def test_mounts_of_nobody_are_told() -> None:
     assert len(list(mounts.of_nobody(without(AGENT.pid, mounts=(staged, published))))) == 2
     older = Mount("vol1", f"{CSI}/staging/{USE}", "zfs")  # before Nomad 1.8 without a namespace
     assert list(mounts.of_nobody(seen(mounts=(older, published)))) == []
+    named = [Mount("a", each.point.replace("/vol1/", "/ro-data/"), "zfs") for each in (staged, published)]
+    assert list(mounts.of_nobody(seen(mounts=named))) == []
     below = Mount("/dev/zvol/tank/vol1", f"{staged.point}/device", "devtmpfs")
     assert list(mounts.of_nobody(seen(mounts=(below, published)))) == []
 

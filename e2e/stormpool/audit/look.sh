@@ -18,9 +18,10 @@ id -u
 section stat
 cat [0-9]*/stat
 
-# PID/status:voluntary_ctxt_switches: N
-section switches
-grep -H '^voluntary_ctxt_switches:' [0-9]*/status
+# PID/task/TID/status:voluntary_ctxt_switches: N, of each thread in uninterruptible sleep
+section stuck
+find [0-9]*/task -mindepth 2 -maxdepth 2 -name stat -exec grep -lE '^[0-9]+ \(.*\) D ' {} + |
+    while read -r at; do grep -H '^voluntary_ctxt_switches:' "${at%/stat}/status"; done
 
 # PID/cmdline:WORD, a line a word.
 section words
@@ -34,7 +35,7 @@ grep -HazE '^(NOMAD_(ALLOC_ID|JOB_ID|TASK_NAME|PLUGIN_MAGIC_COOKIE)|CSI_ENDPOINT
 # PID/fd/N TARGET and PID/cwd TARGET, where the target is a socket, or is one of an agent's files.
 section links
 find [0-9]*/cwd [0-9]*/fd -type l -printf '%p %l\n' |
-    grep -E ' (socket:|.*/[0-9a-f]{8}-[0-9a-f]{4}-|.*/client/state\.db$)'
+    grep -E ' (socket:|.*/[0-9a-f]{8}-[0-9a-f]{4}-|.*/state\.db$)'
 
 # /proc/net/unix of every network namespace, once each (proc_net(5)).
 section unix

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ESCAPE = re.compile(r"\\([0-7]{3})")
 # A plugin may mount a volume below the directory that it was given.
 USE = re.compile(
-    r"(?P<plugin>/client/csi/[^/]+/.+)/(?:staging|per-alloc)/.*?(?P<use>[^/]+/r[wo]-[^/]+)(?:/|$)"
+    r"(?P<plugin>/client/csi/[^/]+/.+)/(?:staging|per-alloc)/.*?"
+    r"(?P<use>[^/]+/r[wo]-(?:file-system|block-device)-[^/]+)(?:/|$)"
 )
 
 

@@ -81,8 +81,12 @@ class Node:
         Skips where there are no pools.
         """
         _ = self.pools
-        said = self._run(f"timeout {ANSWER} zpool status -j -p --json-int")
-        return json.loads(said.stdout_bytes) if said.rc == 0 else None
+        command = "zpool status -j -p --json-int"
+        said = self._run(f"LC_ALL=C timeout {ANSWER} {command}")
+        if said.rc and b"invalid option" in said.stderr_bytes:
+            return None
+        found: dict[str, Any] = json.loads(self._well(command, said))
+        return found
 
     @property
     def troubles(self) -> str:
@@ -131,7 +135,9 @@ class Node:
         return seen
 
     def _zfs(self, command: str) -> str:
-        said = self._run(f"LC_ALL=C timeout {ANSWER} {command}")
+        return self._well(command, self._run(f"LC_ALL=C timeout {ANSWER} {command}"))
+
+    def _well(self, command: str, said: Any) -> str:
         if said.rc:
             why = "did not answer" if said.rc == 124 else said.stderr_bytes.decode(errors="replace").strip()
             pytest.fail(f"{self}: `{command}` ended with {said.rc}: {why}", pytrace=False)

@@ -19,7 +19,8 @@ INIT = 1  # the parent of those whose own has ended
 KTHREADD = 2  # the parent of the kernel's own threads
 COMPANIONS = ("executor", "logmon", "docker_logger")  # what an agent starts beside a task, by its first words
 COOKIE = "NOMAD_PLUGIN_MAGIC_COOKIE"  # what an agent has a plugin know it by (nomad, plugins/base)
-STATE_FILE = re.compile(r"(/.*)/client/state\.db$")  # a client has it open as long as it runs
+STATE_FILE = "/state.db"  # a client has it open as long as it runs
+IN_DATA = re.compile(r"(/.*)/client/state\.db$")
 
 DEV = re.compile(r"--?dev\b")
 
@@ -33,7 +34,7 @@ class Process:
     state: str  # a letter, as in proc_pid_stat(5)
     name: str
     started: int = 0  # clock ticks after boot: pids are used again
-    switches: int = 0  # how often it was let run, and slept
+    stuck: Mapping[int, int] = field(default_factory=dict)  # threads that sleep: how often each had slept
     words: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # what is read of it
     paths: tuple[str, ...] = ()  # its working directory and open files, as far as they are an agent's
@@ -46,9 +47,14 @@ class Process:
 
     @cached_property
     def alloc(self) -> str:
-        """The id of its allocation: it says so itself, or its arguments or open files do."""
+        """The id of its allocation: it says so itself, or its arguments or open files do.
+
+        The files of an agent and of a plugin are those of all allocations: a driver has its tasks' outputs.
+        """
         said = self.environment.get("NOMAD_ALLOC_ID", "")
-        return said or next(filter(None, map(allocations.of, (*self.words, *self.paths))), "")
+        serves_all = self.is_agent or (COOKIE in self.environment and not self._beside)
+        paths = () if serves_all else self.paths
+        return said or next(filter(None, map(allocations.of, (*self.words, *paths))), "")
 
     @property
     def is_agent(self) -> bool:
@@ -58,20 +64,26 @@ class Process:
     @property
     def data_dirs(self) -> set[str]:
         """The data directories of the client that it is; none where it is none."""
-        found = map(STATE_FILE.match, self.paths) if self.is_agent else ()
+        found = map(IN_DATA.match, self.paths) if self.is_agent else ()
         return {match[1] for match in found if match}
 
     @property
     def is_client(self) -> bool:
         """Whether it is an agent that runs tasks; one with `-dev` keeps its state in memory."""
-        return bool(self.data_dirs) or (self.is_agent and any(map(DEV.match, self.words)))
+        keeps_state = any(path.endswith(STATE_FILE) for path in self.paths)
+        return self.is_agent and (keeps_state or any(map(DEV.match, self.words)))
 
     @property
     def companion(self) -> str:
         """What it is beside a task, by its command; nothing where it is a task's own, or nobody's."""
         theirs = bool(self.alloc) or COOKIE in self.environment
         own = "NOMAD_TASK_NAME" in self.environment
-        return next((each for each in COMPANIONS if each in self.words[1:5] and theirs and not own), "")
+        return self._beside if theirs and not own else ""
+
+    @property
+    def _beside(self) -> str:
+        """What its command says it is beside a task."""
+        return next((each for each in COMPANIONS if each in self.words[1:5]), "")
 
     @property
     def is_plugin(self) -> bool:
@@ -91,7 +103,11 @@ def _short(text: str) -> str:
 
 def parsed(sections: Mapping[str, list[str]]) -> dict[int, Process]:
     """The processes that a look shows (look.sh), by pid."""
-    switches = {pid: said.split()[-1] for pid, said in _of_pids(sections["switches"])}
+    stuck: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for line in sections["stuck"]:
+        where, _, switches = line.partition(":")
+        pid, _, thread, _ = where.split("/")
+        stuck[int(pid)][int(thread)] = int(switches.split()[-1])
     words, paths = _lists(sections["words"]), _lists(sections["links"], " ")
     environment = _lists(sections["environment"])
     found = {}
@@ -107,7 +123,7 @@ def parsed(sections: Mapping[str, list[str]]) -> dict[int, Process]:
             state=fields[0],
             name=name,
             started=int(fields[19]),
-            switches=int(switches.get(int(pid), 0)),
+            stuck=stuck[int(pid)],
             words=tuple(words[int(pid)]),
             environment=dict(each.partition("=")[::2] for each in environment[int(pid)]),
             paths=tuple(each for each in paths[int(pid)] if each.startswith("/")),
@@ -176,7 +192,10 @@ def zombies(look: Look) -> Iterator[str]:
 
 
 def stuck(look: Look) -> Iterator[str]:
-    """Processes in uninterruptible sleep; what is told is the same again only if it did not run meanwhile."""
+    """Threads in uninterruptible sleep; what is told is the same again only if they did not run meanwhile."""
     for process in look.processes.values():
-        if process.state == "D" and KTHREADD not in (process.pid, process.parent):
-            yield f"{process} is in uninterruptible sleep since its {process.switches}th switch"
+        if KTHREADD in (process.pid, process.parent):
+            continue
+        for thread, switches in process.stuck.items():
+            who = f"{process}" if thread == process.pid else f"thread {thread} of {process}"
+            yield f"{who} is in uninterruptible sleep, after {switches} switches"
