@@ -32,6 +32,7 @@ pytestmark = pytest.mark.lab
 
 GONE = "00000000-dead-4bad-8bad-000000000000"  # an allocation that never was
 CSI = "/nomad/client/csi/monolith/zfs"
+USE = "vol9/rw-file-system-single-node-writer"
 COOKIE = "NOMAD_PLUGIN_MAGIC_COOKIE"
 READY = "ready\n"
 # Leaves a child that has ended, a copy of an agent's program, and does not wait for it.
@@ -42,15 +43,17 @@ os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
 print("ready", flush=True)
 sys.stdin.read() or __import__("signal").pause()
 """
-# Sleeps uninterruptibly until its child ends, as who calls vfork(2) does; the child ends with it.
+# A thread of it sleeps uninterruptibly until its child ends, as who calls vfork(2) does; that ends with it.
 STUCK = """
-import ctypes, os, signal, sys
-libc = ctypes.CDLL(None)
+import ctypes, os, signal, sys, threading
+libc = ctypes.PyDLL(None)  # nobody else has the interpreter's lock when the child begins
 CLONE_VFORK, SYS_clone, PR_SET_PDEATHSIG = 0x4000, 56, 1
-if libc.syscall(SYS_clone, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0) == 0:
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    print("ready", flush=True)
-    signal.pause()
+def sleeps():
+    if libc.syscall(SYS_clone, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        print("ready", flush=True)
+        signal.pause()
+threading.Thread(target=sleeps).start()
 """
 BIND = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
 
@@ -144,13 +147,13 @@ HARMS = (
     Harm(
         {
             "every_mount_has_its_allocation": (
-                f".* is mounted at {CSI}/per-alloc/{GONE}/vol9/rw-x: of allocation 00000000, .* is gone",
-                f".* is mounted at {CSI}/staging/default/vol9/rw-x: staged, and published for no allocation",
+                f".* is mounted at {CSI}/per-alloc/{GONE}/{USE}: of allocation 00000000, .* is gone",
+                f".* is mounted at {CSI}/staging/default/{USE}: staged, and published for no allocation",
             )
         },
         f"for at in per-alloc/{GONE} staging/default; do"
-        f" mkdir -p {CSI}/$at/vol9/rw-x && mount --bind /tank {CSI}/$at/vol9/rw-x; done",
-        f"umount {CSI}/per-alloc/{GONE}/vol9/rw-x {CSI}/staging/default/vol9/rw-x",
+        f" mkdir -p {CSI}/$at/{USE} && mount --bind /tank {CSI}/$at/{USE}; done",
+        f"umount {CSI}/per-alloc/{GONE}/{USE} {CSI}/staging/default/{USE}",
     ),
     Harm(
         {  # what is mounted over one is over its peers, too (mount_namespaces(7))
@@ -226,7 +229,11 @@ def processes(nomad: str) -> Iterator[tuple[list[str], dict[str, str], Harm]]:
     )
     zombie = r"process \d+ \(nomad\) has ended; its parent is process .*"
     yield python(NEGLIGENT, nomad), {}, Harm({"nobody_leaves_zombies": (zombie,)})
-    yield python(STUCK), {}, Harm({"nobody_is_stuck": ("process .* is in uninterruptible sleep .*",)})
+    yield (
+        python(STUCK),
+        {},
+        Harm({"nobody_is_stuck": ("thread .* of process .* is in uninterruptible sleep, after .*",)}),
+    )
     left = r"process \d+ \(.*\) is of allocation 00000000, whose directory is gone"
     lasting = python('print("ready", flush=True); __import__("signal").pause()')
     yield lasting, {"NOMAD_ALLOC_ID": GONE}, Harm({"no_process_is_left": (left,)})
