@@ -230,19 +230,22 @@ class Cluster(Site):
     def boot(self, *names: str) -> None:
         """Boot nodes that have crashed: pool, agent, observer of each; return when the agents answer.
 
-        Where that fails they are all down again: half a node is taken for none that is up.
+        One without its pool or its observer is down again, and not taken for whole; one whose agent does not
+        answer is up, for it may be cut off.
         """
-        down = [name for name in names if not self.nodes[name].up]
+        for name in names:
+            if not self.nodes[name].up:
+                self._boot(name)
+        self.agents.revive(*names)
+
+    def _boot(self, name: str) -> None:
         try:
-            for name in down:
-                self._nodes.boot(name)
-                if self.nodes[name].spec.role is Role.CLIENT:
-                    self._start_pool(self.nodes[name])
-                self._observing.back(self.nodes[name])
-            self.agents.revive(*down)
+            self._nodes.boot(name)
+            if self.nodes[name].spec.role is Role.CLIENT:
+                self._start_pool(self.nodes[name])
+            self._observing.back(self.nodes[name])
         except Exception:
-            for name in down:
-                super().crash(name)
+            super().crash(name)
             raise
 
     def keep(self, addresses: Mapping[str, str]) -> Written:

@@ -175,7 +175,7 @@ class Conductor:
             self._later(planned.heal_after, self._heal, scene)
 
     def _leave_to_twins(self, scene: Scene) -> None:
-        """What another fault of the same kind holds broken is not mended with one that failed."""
+        """What another fault of its kind has broken is not mended with one that failed, for there is one."""
         with self._lock:
             own = self._plan.planned[self._standing[scene]].fault
             for twin, number in self._standing.items():
@@ -246,8 +246,9 @@ def mends(fault: Fault) -> bool:
 
 
 def same_kind(one: Fault, other: Fault) -> bool:
-    """Whether two faults break the same thing of a node, each perhaps in its own measure."""
-    return type(one) is type(other) and getattr(one, "volume", "") == getattr(other, "volume", "")
+    """Whether two faults break the same thing of a node, and one of them at most does."""
+    volumes = {getattr(each, "volume", "") for each in (one, other)}
+    return one.once and type(one) is type(other) and len(volumes) == 1
 
 
 def _why(error: Exception) -> str:

@@ -268,6 +268,8 @@ def test_a_fault_mends_what_it_aimed_at_and_no_other(tmp_path: Path) -> None:
 class Once(Fault, frozen=True, tag="test_conductor.Once"):
     """Breaks something of two nodes that can be broken once; so the second fails."""
 
+    once = True
+
     nodes: tuple[str, ...]
     volume: str = ""
 

@@ -19,6 +19,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     phases: ClassVar[tuple[Phase, ...]] = tuple(Phase)  # of a call, at which it does something of its own
+    once: ClassVar[bool] = False  # a node that has it cannot have it once more: that fails, and mends nothing
     holds_its_call: ClassVar[bool] = False  # the call that set it off goes on only when it is healed
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from stormpool import pools
 from stormpool.errors import MachineError
@@ -23,6 +24,8 @@ class LoseVdev(Fault, frozen=True):
     The pool goes on, degraded, on the other half, which is a new file, or the node's second disk. Healed by
     taking the disk online, waiting until it is resilvered, and detaching the other half.
     """
+
+    once: ClassVar[bool] = True
 
     target: Target
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from stormpool import datasets
 from stormpool.errors import MachineError
 from stormpool.faults.fault import Fault
@@ -14,6 +16,8 @@ class OccupyMount(Fault, frozen=True):
     They cannot be unmounted (EBUSY), nor can the volume's pool be exported. What is mounted later is free.
     Healed by ending the process.
     """
+
+    once: ClassVar[bool] = True
 
     volume: str
 

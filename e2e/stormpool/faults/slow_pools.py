@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from stormpool.faults.fault import Fault
 from stormpool.scene import Scene
 from stormpool.target import Target
@@ -15,6 +17,8 @@ class SlowPools(Fault, frozen=True):
     fast as ever. Where the kernel does, each read and write of their disks takes `stopped` seconds longer;
     pools that are imported later are not slow then. Healed by leaving them alone.
     """
+
+    once: ClassVar[bool] = True
 
     target: Target
     stopped: float = 0.2

@@ -40,7 +40,7 @@ class SuspendPools(Fault, frozen=True):
         for node in scene.clients_hit():
             imported = pools.imported(node)
             own = self.volume if self.volume in imported else pools.POOL
-            for pool in [own] if node.zfs.in_kernel else imported:
+            for pool in set(imported) & {own} if node.zfs.in_kernel else imported:
                 node.zfs.take_writes(pool)
                 node.run(["zpool", "clear", pool])
                 datasets.Dataset(node, pool).forget(MARK)

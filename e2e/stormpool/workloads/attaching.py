@@ -46,10 +46,10 @@ def placed(cluster: Cluster, job: str, since: int, statuses: Collection[str], ti
     """
 
     def there(stubs: list[dict[str, Any]]) -> bool:
-        return any(stub["ClientStatus"] in statuses for stub in _fresh(stubs, since))
+        return any(stub["ClientStatus"] in statuses for stub in fresh(stubs, since))
 
     seen = cluster.api().until(f"job/{job}/allocations", there, timeout=timeout, missing=[])
-    return _latest(_fresh(seen, since))
+    return _latest(fresh(seen, since))
 
 
 def detach(cluster: Cluster, volume: str, job: str, alloc: str, timeout: float) -> None:
@@ -81,17 +81,18 @@ def _over(stubs: list[dict[str, Any]]) -> bool:
 def _waiting(cluster: Cluster, job: str, since: int, late: str) -> tuple[Alloc | None, str]:
     """The allocation of a job that does not run yet, and why it does not."""
     try:
-        fresh = _fresh(cluster.api().get(f"job/{job}/allocations"), since)
+        placed_now = fresh(cluster.api().get(f"job/{job}/allocations"), since)
         said = exhausted(cluster.api().get(f"job/{job}/evaluations"))
     except (ApiError, Unreachable) as failed:
         return None, f"{late}; {failed}"
-    if fresh:
-        return (alloc := _latest(fresh)), f"allocation is {alloc.status}"
+    if placed_now:
+        return (alloc := _latest(placed_now)), f"allocation is {alloc.status}"
     # The other reason with that word is a volume whose plugin is not healthy.
     return None, next((REFUSED + reason for reason in said if "unschedulable" not in reason), late)
 
 
-def _fresh(stubs: list[dict[str, Any]], since: int) -> list[dict[str, Any]]:
+def fresh(stubs: list[dict[str, Any]], since: int) -> list[dict[str, Any]]:
+    """The allocations that were placed after an index of the servers' state."""
     return [stub for stub in stubs if stub["CreateIndex"] > since]
 
 

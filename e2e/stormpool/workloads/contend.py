@@ -75,7 +75,8 @@ class Contend(Workload, frozen=True):
         chance = random.Random(f"{seed} {volume} {client}")
         for turn in range(1, self.rounds + 1):
             threading.Event().wait(chance.uniform(0, JITTER))
-            job = f"contender-{volume}-{client}-{turn}"
+            act = len(cluster.acts)  # jobs of an earlier one have allocations of their own
+            job = f"contender-{volume}-{act}-{client}-{turn}"
             began = cluster.recorder.now()
             alloc = attach(cluster, cluster.consumer(job, volume), volume, self.patience).alloc
             read(cluster, volume)

@@ -19,7 +19,7 @@ from stormpool.errors import TimedOut
 from stormpool.events import Operation
 from stormpool.pace import Seconds
 from stormpool.plugins import driver
-from stormpool.workloads.attaching import attach
+from stormpool.workloads.attaching import attach, fresh
 from stormpool.workloads.consumer import CONSUMER_TASK
 from stormpool.workloads.hold import runs, wait_back
 from stormpool.workloads.jobs import LASTING, LOGS, ONCE, SECOND, one_group, shell
@@ -113,12 +113,12 @@ class Tasks(Workload, frozen=True):
 
     def _finish(self, cluster: Cluster, name: str) -> None:
         """Start a task that ends by itself, and wait until it has, once and for all."""
-        began, error = cluster.recorder.now(), ""
+        began, error, since = cluster.recorder.now(), "", 0
         try:
-            cluster.submit(job(name, self.kind))
+            since = cluster.submit(job(name, self.kind))
         except (ApiError, Unreachable) as failed:
             error = str(failed)
-        self._tell(cluster, name, Operation(began, "finish", name, 0, error=error))
+        self._tell(cluster, name, Operation(began, "finish", name, 0, error=error), since)
 
     def _stop(self, cluster: Cluster, name: str) -> None:
         """Stop a task, and wait until it has ended."""
@@ -129,13 +129,16 @@ class Tasks(Workload, frozen=True):
             error = str(failed)
         self._tell(cluster, name, Operation(began, "stop", name, 0, error=error))
 
-    def _tell(self, cluster: Cluster, name: str, done: Operation) -> None:
-        """Wait until a task has ended, and write down how its lives did."""
+    def _tell(self, cluster: Cluster, name: str, done: Operation, since: int = 0) -> None:
+        """Wait until a task has ended, and write down how its lives did; not those of before an index."""
         seen: list[dict[str, Any]] = []
         error = done.error
         try:
             path = f"job/{name}/allocations"
-            seen = cluster.api().until(path, _over, timeout=self.timeout, missing=[])
+            ended = cluster.api().until(
+                path, lambda stubs: _over(fresh(stubs, since)), timeout=self.timeout, missing=[]
+            )
+            seen = fresh(ended, since)
         except (TimedOut, ApiError, Unreachable) as failed:
             error = error or str(failed)
         for alloc in map(alloc_of, seen):

@@ -11,6 +11,7 @@ from typing import Any
 
 from stormpool import ledger
 from stormpool.capability import Capability
+from stormpool.errors import MachineError
 from stormpool.lab import Lab
 from stormpool.node import Bringing
 from stormpool.providers.addresses import address_of
@@ -163,11 +164,12 @@ class VagrantNodes:
         node = self._nodes[name]
         if node.up:
             return
-        self._there.power_on(name)
         try:
+            self._there.power_on(name)
             self._open(name)
-        except Exception:  # so that it can be booted again
-            self._there.cut_power(name)
+        except Exception:
+            with contextlib.suppress(MachineError):  # it may never have begun
+                self._there.cut_power(name)
             node.close()
             raise
         self.links.forget(name)
