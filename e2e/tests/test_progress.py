@@ -1,6 +1,7 @@
 """Progress and claims are judged each time that all should have settled, not only the last."""
 
 import pytest
+from msgspec import structs
 
 from stormpool import guarantees
 from stormpool.events import SECOND, Alloc, Books, Event, Fault, Observed, Operation, Phase, Volume
@@ -45,6 +46,17 @@ def test_another_try_in_a_later_act_excuses_nothing() -> None:
     fault = Fault(2 * SECOND, 0, "KillAgent", "healed", "client1")
     assert judged(fault, begun(3, "failed"), begun(10)).outcome is Outcome.INVALID
     assert judged(fault, begun(3, "failed"), begun(4)).outcome is Outcome.VALID
+
+
+def test_a_job_that_the_servers_had_run_at_last_has_come_right_after_a_fault() -> None:
+    fault = Fault(2 * SECOND, 0, "KillPlugin", "healed", "client1")
+    runs = Operation(4 * SECOND, "run", "vol1", 5 * SECOND, "other", "client1")
+    assert judged(fault, begun(3, "allocation is failed"), runs).outcome is Outcome.VALID
+    late = structs.replace(runs, error="not within 30 s")
+    assert judged(fault, begun(3, "allocation is failed"), late).outcome is Outcome.INVALID
+    assert judged(begun(3, "allocation is failed"), runs).outcome is Outcome.INVALID  # nothing was broken
+    ends = Operation(3 * SECOND, "detach", "vol1", 4 * SECOND, "alloc", error="not within 30 s")
+    assert judged(fault, ends, runs).outcome is Outcome.INVALID
 
 
 def test_what_fails_while_there_is_a_fault_in_a_later_act_is_not_judged() -> None:
