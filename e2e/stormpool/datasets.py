@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stormpool.errors import MachineError
+from stormpool.errors import CommandFailed, MachineError
 from stormpool.node import Node
 from stormpool.pools import POOL
 
@@ -38,13 +38,14 @@ class Dataset:
     def find(self, name: str) -> str:
         """The same, "-" where there is no such dataset.
 
-        Raises `MachineError` where ZFS does not say, as of a pool that is suspended.
+        Raises `CommandFailed` where ZFS does not say, as of a pool that is suspended.
         """
-        argv = ["zfs", "get", "-H", "-p", "-o", "value", name, self.name]
-        said = self.node.run(argv, check=False)
-        if said.code and "does not exist" not in said.stderr:
-            raise MachineError(f"{name} of {self.name} of {self.node.spec.name}: {said.stderr.strip()}")
-        return NONE if said.code else said.stdout.strip()
+        try:
+            return self.get(name)
+        except CommandFailed as failed:
+            if "does not exist" in failed.stderr:
+                return NONE
+            raise
 
     def set(self, name: str, value: str) -> None:
         """Set a property."""

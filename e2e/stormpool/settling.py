@@ -89,10 +89,8 @@ def observe(cluster: Site, books: Books, volumes: Collection[str], within: float
         kept = [each for each in look.datasets if each.startswith(collected) and not in_use]
         return [*silent, *left_on(look, books, volumes), *left_datasets(look, books, told), *kept]
 
-    looks = {
-        name: _last_look(cluster, name, left, within)
-        for name in (node.spec.name for node in cluster.clients())
-    }
+    names = [node.spec.name for node in cluster.clients()]
+    looks = {name: _last_look(cluster, name, left, within) for name in names}
 
     def doubled() -> set[str]:
         """The nodes with a volume that another has too, as they are now: one that was away tidies up."""

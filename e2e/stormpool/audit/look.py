@@ -86,7 +86,7 @@ def files(running: Iterable[Process], found: Iterable[Mount]) -> str:
     theirs = [each for each in running if each.is_agent or each.is_plugin or each.companion]
     named = {each.environment[name] for each in theirs for name in PLACES if name in each.environment}
     # `find` says //plugin of a place that ends in a stroke, and no pattern with one is like it.
-    places = sorted(map(shlex.quote, {"/tmp", *(each.rstrip("/") for each in named if each.rstrip("/"))}))
+    places = sorted(map(shlex.quote, {"/tmp", *filter(None, (each.rstrip("/") for each in named))}))
     return "\n".join(
         [
             "exec 2>/dev/null; echo == known",

@@ -82,7 +82,7 @@ class Node:
         """
         _ = self.pools
         command = "zpool status -j -p --json-int"
-        said = self._run(f"LC_ALL=C timeout {ANSWER} {command}")
+        said = self._ask(command)
         if said.rc and b"invalid option" in said.stderr_bytes:
             return None
         found: dict[str, Any] = json.loads(self._well(command, said))
@@ -135,7 +135,10 @@ class Node:
         return seen
 
     def _zfs(self, command: str) -> str:
-        return self._well(command, self._run(f"LC_ALL=C timeout {ANSWER} {command}"))
+        return self._well(command, self._ask(command))
+
+    def _ask(self, command: str) -> Any:
+        return self._run(f"LC_ALL=C timeout {ANSWER} {command}")
 
     def _well(self, command: str, said: Any) -> str:
         if said.rc:
